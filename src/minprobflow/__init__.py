@@ -1,0 +1,61 @@
+# ruff: noqa: F401, PLE0604 (imports for type checkers only, names from a table)
+"""minprobflow: train and judge restricted Boltzmann machines and other energy-based models.
+
+Names are imported on first use, so that `import minprobflow` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "RBM": "models",
+    "EnergyModel": "models",
+    "Binary": "spaces",
+    "CD": "rules",
+    "PCD": "rules",
+    "MPF1Flip": "rules",
+    "FMPF": "rules",
+    "PMPF": "rules",
+    "FPMPF": "rules",
+    "Exact": "rules",
+    "rule": "rules",
+    "fit": "train",
+    "TrainState": "train",
+    "save_state": "train",
+    "load_state": "train",
+    "sample": "samplers",
+    "impute": "samplers",
+    "parallel_tempering": "samplers",
+    "save": "model_files",
+    "load": "model_files",
+    "load_dataset": "data",
+    "InputError": "errors",
+    "ModelFileError": "errors",
+    "TrainingDiverged": "errors",
+}
+_MODULES = {"connectivity", "data", "enumeration", "models", "numerics", "objectives", "rates", "rules", "samplers", "spaces", "train"}
+
+__all__ = [*_HOME, *_MODULES]
+
+if TYPE_CHECKING:
+    from . import connectivity, data, enumeration, models, numerics, objectives, rates, rules, samplers, spaces, train
+    from .data import load_dataset
+    from .errors import InputError, ModelFileError, TrainingDiverged
+    from .model_files import load, save
+    from .models import RBM, EnergyModel
+    from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
+    from .samplers import impute, parallel_tempering, sample
+    from .spaces import Binary
+    from .train import TrainState, fit, load_state, save_state
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'minprobflow' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

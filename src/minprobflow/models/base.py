@@ -1,0 +1,100 @@
+"""What a model is, and the capabilities it may add.
+
+A model is an immutable pytree whose array leaves are its parameters. All methods take states with any leading
+batch axes and any real dtype. A rule or sampler asks for a capability with `isinstance(model, Capability)`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import equinox as eqx
+from jaxtyping import Array, ArrayLike, Float, Key, PyTree
+
+from ..spaces import Binary
+
+
+class Model(eqx.Module):
+    """p(v) = exp(-F(v)) / Z. Only the free energy F is required."""
+
+    kind: ClassVar[str | None] = None  # the name in model files; None for what cannot be written to one
+
+    @property
+    @abstractmethod
+    def space(self) -> Binary:
+        """The states the model is defined over."""
+
+    @abstractmethod
+    def free_energy(self, v: ArrayLike) -> Float[Array, "*batch"]:
+        """F(v) = -log of the unnormalised probability."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Sequence[Model]:
+        """Small models with known parameters: the conformance suite tests every family on these."""
+
+    @abstractmethod
+    def penalised(self) -> PyTree[bool]:
+        """Which parameters L1 and L2 act on: a pytree of booleans shaped like the model."""
+
+
+class Latent(Model):
+    """A hidden layer given which the visible units are independent, and the other way round."""
+
+    @abstractmethod
+    def hidden_logits(self, v: ArrayLike) -> Float[Array, "*batch H"]:
+        """logit p(h_j = 1 | v)."""
+
+    @abstractmethod
+    def visible_logits(self, h: ArrayLike) -> Float[Array, "*batch D"]:
+        """logit p(v_i = 1 | h)."""
+
+    @abstractmethod
+    def sample_hidden(self, key: Key[Array, ""], v: ArrayLike) -> Float[Array, "*batch H"]:
+        """h ~ p(h | v)."""
+
+    @abstractmethod
+    def sample_visible(self, key: Key[Array, ""], h: ArrayLike) -> Float[Array, "*batch D"]:
+        """v ~ p(v | h)."""
+
+    @abstractmethod
+    def transposed(self) -> Model:
+        """The same joint distribution with the layers' parts exchanged: its free energy is that of h."""
+
+
+class FastFlips(Model):
+    """Free energies of all one-flip neighbours at less than one evaluation each."""
+
+    @abstractmethod
+    def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D"]:
+        """F(v) - F(v with unit i flipped), for all i."""
+
+
+class Centrable(Model):
+    """The gradient can be taken in centred coordinates (the enhanced gradient)."""
+
+    @abstractmethod
+    def offsets(self, v: Float[Array, "B D"]) -> PyTree[Array]:
+        """The means that the units are centred by, on this batch."""
+
+    @abstractmethod
+    def centre(self, gradient: Self, offsets: PyTree[Any]) -> Self:
+        """The update direction of the centred model, in the plain model's parameters."""
+
+
+class Annealable(Model):
+    """A path of models from independent units to this one."""
+
+    @abstractmethod
+    def base(self, mean: Float[Array, " D"]) -> Model:
+        """Independent units with these means."""
+
+    @abstractmethod
+    def base_log_partition(self) -> Float[Array, ""]:
+        """log Z when this model is a base."""
+
+    @abstractmethod
+    def between(self, base: Any, beta: Float[Array, ""]) -> Model:
+        """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`."""

@@ -1,0 +1,184 @@
+"""The Bernoulli restricted Boltzmann machine (section 2 of the paper, with its temperature put right)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Key
+
+from ..errors import InputError
+from ..numerics import as_key, bernoulli
+from ..spaces import Binary
+from .base import Annealable, Centrable, FastFlips, Latent
+from .rbm_flips import flip_differences
+
+
+class Offsets(NamedTuple):
+    """Means of the two layers, the origin of the centred coordinates."""
+
+    visible: Float[Array, "*replicas D"]
+    hidden: Float[Array, "*replicas H"]
+
+
+class RBM(Latent, FastFlips, Centrable, Annealable):
+    r"""Visible v in {0,1}^D, hidden h in {0,1}^H, temperature tau.
+
+    .. math::
+        E(v,h) = -v'Wh - b'v - c'h, \qquad p(v,h) = e^{-E/\tau} / Z
+
+        F(v) = -b'v/\tau - \sum_j \mathrm{softplus}((c_j + v'W_j)/\tau)
+
+    Args:
+        weights: W, shape (D, H).
+        visible_bias: b, shape (D,).
+        hidden_bias: c, shape (H,).
+        tau: the temperature, positive.
+
+    >>> rbm = RBM([[1.0]], [0.0], [0.0])
+    >>> float(rbm.energy([1], [1]))
+    -1.0
+    """
+
+    kind: ClassVar[str | None] = "bernoulli_rbm"
+
+    weights: Float[Array, "*replicas D H"]
+    visible_bias: Float[Array, "*replicas D"]
+    hidden_bias: Float[Array, "*replicas H"]
+    tau: float = eqx.field(static=True)
+
+    def __init__(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike, tau: float = 1.0):
+        self.weights = _floating(weights)
+        self.visible_bias = _floating(visible_bias)
+        self.hidden_bias = _floating(hidden_bias)
+        self.tau = float(tau)
+        shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape
+        if self.weights.ndim != 2 or shapes[1:] != ((shapes[0][0],), (shapes[0][1],)):
+            swapped = self.weights.ndim == 2 and shapes[1:] == ((shapes[0][1],), (shapes[0][0],))
+            remedy = "pass weights.T" if swapped else "weights are (n_visible, n_hidden), biases (n_visible,) and (n_hidden,)"
+            raise InputError(f"RBM shapes do not fit: weights {shapes[0]}, visible_bias {shapes[1]}, hidden_bias {shapes[2]}; {remedy}")
+        if 0 in shapes[0]:
+            raise InputError(f"RBM weights have shape {shapes[0]}: both layers need at least one unit")
+        if not (math.isfinite(self.tau) and self.tau > 0):
+            raise InputError(f"tau is {tau}: the temperature must be a positive finite number")
+
+    @classmethod
+    def init(cls, key: Key[Array, ""] | Any, n_visible: int, n_hidden: int, data: Any = None, tau: float = 1.0) -> RBM:
+        """Small Gaussian weights; with `data`, visible biases that give its means (else zero).
+
+        >>> RBM.init(0, n_visible=6, n_hidden=4).weights.shape
+        (6, 4)
+        """
+        if n_visible < 1 or n_hidden < 1:
+            raise InputError(f"n_visible={n_visible}, n_hidden={n_hidden}: both layers need at least one unit")
+        weights = 0.01 * jax.random.normal(as_key(key), (n_visible, n_hidden))
+        bias = np.zeros(n_visible, np.float32)
+        if data is not None:
+            rows = Binary(n_visible).check(data)
+            bias = tau * _logit((rows.sum(0) + 0.5) / (len(rows) + 1.0))  # half a count keeps constant pixels finite
+        return cls(weights, bias, np.zeros(n_hidden, np.float32), tau)
+
+    @classmethod
+    def examples(cls) -> list[RBM]:
+        return [
+            cls(
+                0.8 * jax.random.normal(jax.random.key(seed), (5, 3)),
+                0.5 * jax.random.normal(jax.random.key(seed + 1), (5,)),
+                0.5 * jax.random.normal(jax.random.key(seed + 2), (3,)),
+                tau,
+            )
+            for seed, tau in ((10, 0.5), (20, 1.0), (30, 2.0))
+        ]
+
+    @property
+    def space(self) -> Binary:
+        return Binary(self.weights.shape[-2])
+
+    @property
+    def n_hidden(self) -> int:
+        """H."""
+        return self.weights.shape[-1]
+
+    def energy(self, v: ArrayLike, h: ArrayLike) -> Float[Array, "*batch"]:
+        """E(v,h), before division by tau."""
+        v, h = self._visible(v), self._hidden(h)
+        return -jnp.sum((v @ self.weights) * h, -1) - v @ self.visible_bias - h @ self.hidden_bias
+
+    def free_energy(self, v: ArrayLike) -> Float[Array, "*batch"]:
+        v = self._visible(v)
+        return -(v @ self.visible_bias) / self.tau - jnp.sum(jax.nn.softplus(self.hidden_logits(v)), -1)
+
+    def hidden_logits(self, v: ArrayLike) -> Float[Array, "*batch H"]:
+        return (self._visible(v) @ self.weights + self.hidden_bias) / self.tau
+
+    def visible_logits(self, h: ArrayLike) -> Float[Array, "*batch D"]:
+        return (self._hidden(h) @ self.weights.T + self.visible_bias) / self.tau
+
+    def hidden_mean(self, v: ArrayLike) -> Float[Array, "*batch H"]:
+        """p(h_j = 1 | v)."""
+        return jax.nn.sigmoid(self.hidden_logits(v))
+
+    def visible_mean(self, h: ArrayLike) -> Float[Array, "*batch D"]:
+        """p(v_i = 1 | h)."""
+        return jax.nn.sigmoid(self.visible_logits(h))
+
+    def sample_hidden(self, key: Key[Array, ""], v: ArrayLike) -> Float[Array, "*batch H"]:
+        return bernoulli(key, self.hidden_logits(v))
+
+    def sample_visible(self, key: Key[Array, ""], h: ArrayLike) -> Float[Array, "*batch D"]:
+        return bernoulli(key, self.visible_logits(h))
+
+    def transposed(self) -> RBM:
+        return RBM(self.weights.T, self.hidden_bias, self.visible_bias, self.tau)
+
+    def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D"]:
+        scaled = (p / self.tau for p in (self.weights, self.visible_bias, self.hidden_bias))
+        return flip_differences(*scaled, v)
+
+    def offsets(self, v: Float[Array, "B D"]) -> Offsets:
+        return Offsets(jnp.mean(v, 0), jnp.mean(self.hidden_mean(v), 0))
+
+    def centre(self, gradient: RBM, offsets: Offsets) -> RBM:
+        # The centred model is E = -(v-mu)'W(h-lam) - b'(v-mu) - c'(h-lam). Its gradient, mapped back to (W, b, c):
+        mu, lam = offsets
+        weights = gradient.weights - jnp.outer(mu, gradient.hidden_bias) - jnp.outer(gradient.visible_bias, lam)
+        return RBM(weights, gradient.visible_bias - weights @ lam, gradient.hidden_bias - mu @ weights, self.tau)
+
+    def base(self, mean: Float[Array, " D"]) -> RBM:
+        bias = self.tau * _logit(mean)
+        return RBM(jnp.zeros_like(self.weights), bias, jnp.zeros_like(self.hidden_bias), self.tau)
+
+    def base_log_partition(self) -> Float[Array, ""]:
+        return jnp.sum(jax.nn.softplus(self.visible_bias / self.tau)) + jnp.sum(jax.nn.softplus(self.hidden_bias / self.tau))
+
+    def between(self, base: Any, beta: Float[Array, ""]) -> RBM:  # the energy is linear in the parameters
+        return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
+
+    def penalised(self) -> RBM:
+        return jax.tree.map(lambda leaf: leaf is self.weights, self)
+
+    def _visible(self, v: ArrayLike) -> Float[Array, "*batch D"]:
+        return _layer(v, self.space.size, self.weights.dtype, "visible")
+
+    def _hidden(self, h: ArrayLike) -> Float[Array, "*batch H"]:
+        return _layer(h, self.n_hidden, self.weights.dtype, "hidden")
+
+
+def _layer(x: ArrayLike, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
+    x = jnp.asarray(x).astype(dtype)
+    if x.ndim == 0 or x.shape[-1] != width:
+        raise InputError(f"{name} states have shape {x.shape}, the model has {width} {name} units: pass states of width {width}")
+    return x
+
+
+def _floating(x: ArrayLike) -> Float[Array, ...]:
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+
+
+def _logit(mean: Any) -> Any:
+    return jnp.log(mean) - jnp.log1p(-mean)

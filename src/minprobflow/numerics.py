@@ -1,0 +1,65 @@
+"""Log-domain arithmetic, random bits and other small numerical tools."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, ArrayLike, Bool, Float, Key, UInt32
+
+
+def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
+    """Turn a seed, an old-style or a new-style JAX key into a new-style key."""
+    if isinstance(key, int | np.integer):
+        return jax.random.key(int(key))
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return key
+    return jax.random.wrap_key_data(key)
+
+
+def bernoulli(key: Key[Array, ""], logits: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Draw 0/1 floats with probability sigmoid(logits): the one place where units are sampled."""
+    uniform = jax.random.uniform(key, logits.shape, logits.dtype)
+    return (uniform < jax.nn.sigmoid(logits)).astype(logits.dtype)
+
+
+def log_mean_exp(x: Float[Array, "*shape"], axis: int | None = None) -> Float[Array, "*rest"]:
+    """log of the mean of exp(x), without overflow."""
+    count = x.size if axis is None else x.shape[axis]
+    return logsumexp(x, axis=axis) - jnp.log(jnp.asarray(count, x.dtype))
+
+
+def effective_share(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
+    """Effective sample size of importance weights as a share of their number, in (0, 1].
+
+    ESS/n = (sum w)^2 / (n sum w^2): one when all weights are equal, 1/n when one of them has it all.
+    """
+    log_ess = 2 * logsumexp(log_weights) - logsumexp(2 * log_weights)
+    return jnp.exp(log_ess) / log_weights.shape[0]
+
+
+def squared_norm(tree: object) -> Float[Array, ""]:
+    """Sum of squares over all leaves."""
+    return sum((jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)), start=jnp.zeros(()))
+
+
+def all_finite(tree: object) -> Bool[Array, ""]:
+    """Whether every number in every floating leaf is finite."""
+    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+
+
+@jax.custom_batching.custom_vmap
+def any_replica(flag: Bool[ArrayLike, ""]) -> Bool[ArrayLike, ""]:
+    """The flag itself; under `vmap`, whether it is set in any of the mapped replicas.
+
+    A `lax.cond` on a mapped predicate runs both branches always. On this one it stays a real branch,
+    so replicas trained at once skip work that none of them needs.
+    """
+    return flag
+
+
+@any_replica.def_vmap
+def _any_replica_mapped(axis_size: int, in_batched: list[bool], flag: Array) -> tuple[Array, bool]:
+    return any_replica(jnp.any(flag) if in_batched[0] else flag), False

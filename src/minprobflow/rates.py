@@ -1,0 +1,42 @@
+"""Probability flow rates (Theorem 1 of the paper), in the log domain.
+
+    Gamma_ij = g_ij exp( (o(F_i - F_j) + 1)/2 * (F_j - F_i) )      rate from state j to state i
+
+With any odd function o and symmetric g these satisfy detailed balance. The *objective* built on them is stationary
+at the true parameters only for o = 0: with others, detailed balance holds but the minimum is elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .errors import InputError
+
+OddFunction = Callable[[Array], Array]
+
+ODD_FUNCTIONS: dict[str, OddFunction] = {"zero": jnp.zeros_like, "sign": jnp.sign, "tanh": jnp.tanh}
+
+
+def odd_function(o: str | OddFunction) -> OddFunction:
+    """Look up an odd function by name, or check that a callable is one."""
+    if isinstance(o, str):
+        if o not in ODD_FUNCTIONS:
+            raise InputError(f"unknown odd function o={o!r}: use one of {', '.join(ODD_FUNCTIONS)}, or a callable")
+        return ODD_FUNCTIONS[o]
+    x = jnp.asarray([0.0, 0.1, 0.7, 1.5, 4.0, 20.0])
+    if not np.allclose(o(-x), -o(x), rtol=1e-5, atol=1e-6):
+        raise InputError("o is not odd: o(-x) must equal -o(x), or the rates lose detailed balance")
+    return o
+
+
+def log_rate(difference: Float[Array, "*shape"], o: OddFunction = jnp.zeros_like) -> Float[Array, "*shape"]:
+    """log of the rate from state j to state i for g = 1, given F_j - F_i.
+
+    >>> float(log_rate(jnp.asarray(3.0)))
+    1.5
+    """
+    return (o(-difference) + 1) / 2 * difference

@@ -1,0 +1,68 @@
+"""What a learning rule is, and how rules are found by name.
+
+A rule's settings are one frozen dataclass, a `RuleSpec`: the registry entry, the record in the results and what
+`fit` takes. `build` joins a connectivity with an objective into a `Rule` of pure functions. Defining a subclass in
+a file of this folder (or of a folder named in MINPROBFLOW_PLUGINS) is all it takes to add a rule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+from jaxtyping import Array, Float
+
+from ..connectivity.base import Connectivity
+from ..models.base import Model
+from ..objectives import probability_flow
+
+
+class Diagnostics(NamedTuple):
+    """What a rule reports at every step beside its objective."""
+
+    log_flow: Float[Array, "*steps"]  # log J
+    ess: Float[Array, "*steps"]  # effective share of the weights, in (0, 1]
+
+
+class Rule(NamedTuple):
+    """init(key, model, data) -> state; connect(key, model, state, batch) -> state;
+    loss(model, state, batch) -> (objective, (state, Diagnostics)), whose gradient in the model trains it."""
+
+    init: Callable[..., Any]
+    connect: Callable[..., Any]
+    loss: Callable[..., tuple[Array, tuple[Any, Diagnostics]]]
+
+
+def join(connectivity: Connectivity, objective: Callable[[Any], Array]) -> Rule:
+    """A rule is a connectivity times an objective."""
+
+    def loss(model: Model, state: Any, batch: Array) -> tuple[Array, tuple[Any, Diagnostics]]:
+        flow, state = connectivity.flow(model, state, batch)
+        diagnostics = Diagnostics(probability_flow(flow), flow.ess())
+        return objective(flow), (state, jax.lax.stop_gradient(diagnostics))
+
+    return Rule(connectivity.init, connectivity.connect, loss)
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleSpec(ABC):
+    """Settings of a rule. Subclasses give it a `name` and say how to `build` it."""
+
+    name: ClassVar[str]
+    default_rate: ClassVar[float] = 0.1
+    """learning rate that suits the scale of its gradient"""
+    known: ClassVar[dict[str, type[RuleSpec]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if "name" in cls.__dict__:
+            RuleSpec.known[cls.name] = cls
+
+    @abstractmethod
+    def build(self, batch_size: int) -> Rule:
+        """The pure functions of this rule."""
+
+    def check(self, model: Model) -> None:
+        """Raise if this rule cannot train this model."""

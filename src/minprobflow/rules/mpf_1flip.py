@@ -1,0 +1,32 @@
+"""Minimum probability flow with one-flip connectivity (section 4.1; Sohl-Dickstein et al. 2011)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from ..connectivity import one_flip
+from ..objectives import probability_flow
+from ..rates import OddFunction, odd_function
+from .base import Rule, RuleSpec, join
+
+
+@dataclass(frozen=True)
+class MPF1Flip(RuleSpec):
+    """Flow to all states one flip away. Deterministic: it draws nothing.
+
+    With o other than zero the rates keep detailed balance, but the objective's minimum is not the true model.
+    """
+
+    name: ClassVar[str] = "mpf-1flip"
+    default_rate: ClassVar[float] = 10.0  # log J moves one bit of D at a time, so its gradient is small
+
+    o: str | OddFunction = "zero"
+    """odd function of Theorem 1: zero, sign, tanh or a callable"""
+
+    def __post_init__(self) -> None:
+        odd_function(self.o)
+
+    def build(self, batch_size: int) -> Rule:
+        return join(one_flip(), partial(probability_flow, o=odd_function(self.o)))

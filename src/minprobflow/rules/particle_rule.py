@@ -1,0 +1,45 @@
+"""What the rules that draw particles have in common: all but where the particles start and what is made of the flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Array
+
+from ..connectivity import gibbs
+from ..connectivity.gibbs import Start
+from ..errors import InputError
+from .base import Rule, RuleSpec, join
+
+
+@dataclass(frozen=True)
+class ParticleRule(RuleSpec):
+    """Settings of the rules that draw particles. A subclass gives `name`, `start` and `objective`."""
+
+    start: ClassVar[Start]
+    objective: ClassVar[Callable[..., Array]]
+
+    k: int = 1
+    """sampling steps for each draw"""
+    refresh: int = 1
+    """updates made with one draw of particles"""
+    n_particles: int | None = None
+    """number of particles; by default the batch size"""
+    min_ess: float = 0.5
+    """draw anew when the effective share of the particles falls below this"""
+
+    def __post_init__(self) -> None:
+        for field in ("k", "refresh", "n_particles"):
+            value = getattr(self, field)
+            if value is not None and (value != int(value) or value < 1):
+                raise InputError(f"{self.name}: {field}={value}, it must be a whole number of at least 1")
+        if self.start == "both" and self.n_particles == 1:
+            raise InputError(f"{self.name}: n_particles=1, it needs at least 2: half start at the data, half persist")
+        if not 0 <= self.min_ess <= 1:
+            raise InputError(f"{self.name}: min_ess={self.min_ess}, it is a share between 0 and 1")
+
+    def build(self, batch_size: int) -> Rule:
+        n_particles = self.n_particles or max(batch_size, 2)
+        return join(gibbs(self.start, n_particles, self.k, self.refresh, self.min_ess), type(self).objective)

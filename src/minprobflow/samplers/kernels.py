@@ -1,0 +1,48 @@
+"""Transition kernels (key, model, v, held) -> v over a batch of chains v of shape (chains, D).
+
+Units where `held` is true keep their values: the chain then samples the others given those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
+
+from ..errors import InputError
+from ..models.base import Latent, Model
+
+Kernel = Callable[..., Array]
+
+
+def block_gibbs(
+    key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
+) -> Float[Array, "chains D"]:
+    """h ~ p(h | v), then v ~ p(v | h)."""
+    if not isinstance(model, Latent):
+        raise InputError(f"block Gibbs needs a hidden layer, {type(model).__name__} has none: use the heat_bath kernel")
+    key_hidden, key_visible = jax.random.split(key)
+    drawn = model.sample_visible(key_visible, model.sample_hidden(key_hidden, v))
+    return drawn if held is None else jnp.where(held, v, drawn)
+
+
+def heat_bath(
+    key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
+) -> Float[Array, "chains D"]:
+    """One sweep that redraws each unit in turn from its conditional given all others. Needs only an energy."""
+
+    def redraw(v: Array, site: Array) -> tuple[Array, None]:
+        candidates = model.space.site_states(v, site)
+        chosen = jax.random.categorical(jax.random.fold_in(key, site), -model.free_energy(candidates), axis=0)
+        drawn = jnp.take_along_axis(candidates, chosen[None, :, None], axis=0)[0]
+        # held units must be kept at once: those redrawn after them are conditioned on them
+        return (drawn if held is None else jnp.where(held[:, site, None], v, drawn)), None
+
+    return jax.lax.scan(redraw, v, jnp.arange(model.space.size))[0]
+
+
+def default_kernel(model: Model) -> Kernel:
+    """Block Gibbs where there is a hidden layer, else the heat bath."""
+    return block_gibbs if isinstance(model, Latent) else heat_bath

@@ -1,0 +1,71 @@
+"""Parallel tempering: chains at several inverse temperatures that exchange states."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from ..errors import InputError
+from ..models.base import Annealable, Model
+from .kernels import default_kernel
+
+
+class Tempering(NamedTuple):
+    """Result of a run. The model's own samples are `states[-1]`."""
+
+    states: Float[Array, "temperatures chains D"]
+    swap_rates: Float[Array, " pairs"]
+
+
+def parallel_tempering(
+    key: Key[Array, ""],
+    model: Model,
+    states: Float[Array, "temperatures chains D"],
+    betas: Float[Array, " temperatures"],
+    steps: int,
+    base: Model | None = None,
+) -> Tempering:
+    """Run chains along the path from `base` (beta 0) to `model` (beta 1), swapping neighbours after each step.
+
+    A swap between rungs r and r+1 is accepted with probability
+    min(1, exp(F_r(x_r) + F_s(x_s) - F_r(x_s) - F_s(x_r))), s = r+1, with F_r the free energy at beta_r.
+    Each rung is left invariant, so `states[-1]` are samples of the model when betas end at 1.
+
+    Args:
+        base: independent units to heat towards; by default fair coins (beta is then 1/temperature).
+    """
+    if not isinstance(model, Annealable):
+        raise InputError(f"{type(model).__name__} has no path of models to temper along: it must be Annealable")
+    if states.ndim != 3 or states.shape[0] != betas.shape[0] or states.shape[0] < 2:
+        raise InputError(f"states {states.shape} and betas {betas.shape}: pass (temperatures, chains, D) with two or more temperatures")
+    return _run(key, model, states, betas, steps, model.base(jnp.full(model.space.size, 0.5)) if base is None else base)
+
+
+@partial(jax.jit, static_argnames=())
+def _run(key: Key[Array, ""], model: Annealable, states: Array, betas: Array, steps: int | Int[Array, ""], base: Model) -> Tempering:
+    rungs, chains, _ = states.shape
+    kernel = default_kernel(model)
+
+    def free_energies(states: Array) -> Array:  # (beta, state of rung, chain)
+        return jax.vmap(lambda beta: model.between(base, beta).free_energy(states))(betas)
+
+    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        states, swaps = carry
+        key_move, key_swap = jax.random.split(jax.random.fold_in(key, i))
+        keys = jax.random.split(key_move, rungs)
+        states = jax.vmap(lambda key, beta, v: kernel(key, model.between(base, beta), v))(keys, betas, states)
+        f = free_energies(states)
+        lower = jnp.arange(rungs - 1)
+        log_accept = f[lower, lower] + f[lower + 1, lower + 1] - f[lower, lower + 1] - f[lower + 1, lower]
+        paired = (lower % 2 == i % 2)[:, None]  # even and odd pairs take turns, so that no state is in two swaps
+        swap = paired & (jnp.log(jax.random.uniform(key_swap, (rungs - 1, chains))) < log_accept)
+        up, down = jnp.pad(swap, ((0, 1), (0, 0))), jnp.pad(swap, ((1, 0), (0, 0)))
+        states = jnp.where(up[..., None], jnp.roll(states, -1, 0), jnp.where(down[..., None], jnp.roll(states, 1, 0), states))
+        return states, swaps + jnp.mean(swap.astype(states.dtype), 1)
+
+    states, swaps = jax.lax.fori_loop(0, steps, step, (states, jnp.zeros(rungs - 1, states.dtype)))
+    return Tempering(states, 2 * swaps / jnp.maximum(steps, 1))

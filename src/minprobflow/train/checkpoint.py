@@ -1,0 +1,64 @@
+"""Training states as safetensors files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import files
+from ..errors import ModelFileError
+from .state import TrainState
+
+KIND = "train_state"
+
+
+def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
+    """Write a training state, atomically, with the settings a resumed run must share."""
+    tensors = {name: np.asarray(_plain(leaf)) for name, leaf in _named_leaves(state)}
+    files.write(path, tensors, {"kind": KIND, "settings": files.as_json(settings or {})})
+
+
+def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any] | None = None) -> TrainState:
+    """Read a training state back into the structure of `like`, a state of the same run's settings.
+
+    Raises if the file was written under other settings, and names those that differ.
+    """
+    tensors, metadata = files.read(path)
+    if metadata["kind"] != KIND:
+        raise ModelFileError(f"{path} holds a {metadata['kind']!r}, not a training state: mpf.load reads models")
+    if settings is not None:
+        written = json.loads(metadata["settings"])
+        given = json.loads(files.as_json(settings))
+        differ = [
+            f"{key} was {written.get(key)!r}, now {given.get(key)!r}"
+            for key in sorted(written.keys() | given.keys())
+            if written.get(key) != given.get(key)
+        ]
+        if differ:
+            raise ModelFileError(
+                f"{path} is of a run with other settings: {'; '.join(differ)}. Use those settings, or another checkpoint file"
+            )
+    leaves = []
+    for name, leaf in _named_leaves(like):
+        plain = _plain(leaf)
+        if name not in tensors or tensors[name].shape != plain.shape or tensors[name].dtype != plain.dtype:
+            raise ModelFileError(
+                f"{path} does not fit this run: {name} should be {plain.dtype}{plain.shape}. Use the settings it was written with"
+            )
+        value = jnp.asarray(tensors[name])
+        leaves.append(value if plain is leaf else jax.random.wrap_key_data(value, impl=jax.random.key_impl(leaf)))
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _named_leaves(state: TrainState) -> list[tuple[str, jax.Array]]:
+    return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in jax.tree.leaves_with_path(state)]
+
+
+def _plain(leaf: jax.Array) -> jax.Array:
+    return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf

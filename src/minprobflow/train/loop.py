@@ -1,0 +1,185 @@
+"""`fit`: train a model on data with a rule."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import UInt8
+
+from ..errors import InputError, TrainingDiverged
+from ..models.base import Model
+from ..numerics import all_finite
+from ..rules import RuleSpec
+from ..rules import rule as find_rule
+from .callbacks import Progress
+from .checkpoint import load_state, save_state
+from .epoch import run_epoch, start
+from .settings import Settings
+from .state import Metrics, TrainState
+
+
+class Epoch(NamedTuple):
+    """What a callback sees after each epoch."""
+
+    number: int  # epochs done, from 1
+    epochs: int
+    model: Model  # the averaged model where averaging is on
+    state: TrainState
+    metrics: dict[str, np.ndarray]  # means over the epoch's updates; one entry per replica where there are several
+    seconds: float
+
+
+class Fit(NamedTuple):
+    """What training gives."""
+
+    model: Model  # the averaged model where averaging is on; stacked along a first axis where there are several seeds
+    state: TrainState
+    history: list[dict[str, Any]]  # per epoch: its number, the metrics' means, seconds
+
+    def replica(self, i: int) -> Model:
+        """One of the models trained at once with `seeds`."""
+        return jax.tree.map(lambda leaf: leaf[i], self.model)
+
+
+def fit(
+    model: Model | Callable[[jax.Array], Model],
+    data: Any,
+    rule: str | RuleSpec = "fpmpf",
+    *,
+    epochs: int = 10,
+    batch_size: int = 100,
+    optimizer: str | optax.GradientTransformation = "sgd",
+    learning_rate: float | Callable[..., Any] | None = None,
+    seed: int = 0,
+    seeds: int | None = None,
+    callbacks: Sequence[Callable[[Epoch], Any]] = (),
+    centred: bool | None = None,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    average: float | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    state: TrainState | None = None,
+    progress: bool | None = None,
+    **rule_settings: Any,
+) -> Fit:
+    """Train `model` on `data`.
+
+    Args:
+        model: the model to start from, or a function key -> model, which gives each seed its own start.
+        data: rows of 0 and 1 of any dtype, shape (examples, units).
+        rule: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`.
+        epochs: times to go through the data.
+        batch_size: examples an update; what is left over at the end of a shuffled epoch is skipped.
+        optimizer: "sgd", "momentum", "adam" or any optax optimiser.
+        learning_rate: a number, which decays linearly to zero over the run, or an optax schedule.
+            By default what suits the rule.
+        seed: all random numbers follow from it.
+        seeds: train this many replicas at once, with seeds seed, seed+1, ...
+        callbacks: called with an `Epoch` after each; returning True stops the run.
+        centred: take the centred gradient. By default where the model supports it, except under Adam.
+        l1, l2: penalties l1 * sum|W| + l2 * sum W^2 on the weights (not the biases).
+        average: decay of an exponential average of the parameters (for example 0.999), or "polyak" for their mean.
+        checkpoint: file to write the training state to after each epoch.
+        resume: go on from `checkpoint` if it exists, bit for bit as if never interrupted.
+        state: go on from this state.
+        progress: show a progress bar; by default on a terminal.
+        **rule_settings: settings of a rule given by name, such as k=10, refresh=5.
+
+    >>> import minprobflow as mpf
+    >>> digits = mpf.load_dataset("digits")
+    >>> rbm = mpf.RBM.init(0, n_visible=64, n_hidden=8, data=digits.train)
+    >>> mpf.fit(rbm, digits.train, rule="cd", k=1, epochs=2).model.weights.shape
+    (64, 8)
+    """
+    if resume and (checkpoint is None or state is not None):
+        raise InputError("resume=True goes on from the file named by checkpoint=: pass that, and no state=")
+    spec = find_rule(rule, **rule_settings)
+    keys = [jax.random.key(seed + i) for i in range(seeds or 1)]
+    starts = [model] if isinstance(model, Model) else [model(key) for key in keys]
+    rows = starts[0].space.check(data)
+    settings = Settings(spec, epochs, batch_size, optimizer, learning_rate, centred, l1, l2, average, seed, seeds)
+    settings = settings.checked(starts[0], rows)
+    record = {**settings.record(), "data": _digest(rows)}
+    device_data, batches = jnp.asarray(rows), len(rows) // batch_size
+    epoch_of = partial(
+        run_epoch,
+        rule=spec,
+        optimizer=settings.transformation(len(rows)),
+        batch_size=batch_size,
+        average=settings.average,
+        replicas=seeds is not None,
+    )
+    if state is None:
+        state = _begin(settings, keys, starts, device_data)
+        if checkpoint is not None and resume and Path(checkpoint).exists():
+            state = load_state(checkpoint, state, record)
+    history: list[dict[str, Any]] = []
+    bar = Progress() if progress or (progress is None and sys.stderr.isatty()) else None
+    try:
+        for number in range(int(np.max(state.step)) // batches + 1, epochs + 1):
+            begun = time.perf_counter()
+            new, metrics = epoch_of(state, device_data)
+            _stop_if_diverged(new, metrics, state, checkpoint, record)
+            state = new
+            means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()}
+            event = Epoch(number, epochs, state.average or state.model, state, means, time.perf_counter() - begun)
+            history.append({"epoch": number, **means, "seconds": event.seconds})
+            if checkpoint is not None:
+                save_state(state, checkpoint, record)
+            answers = [callback(event) for callback in ([bar] if bar else []) + list(callbacks)]
+            if any(answers):
+                break
+    finally:
+        if bar:
+            bar.close()
+    return Fit(state.average or state.model, state, history)
+
+
+def _begin(settings: Settings, keys: list[jax.Array], starts: list[Model], data: jax.Array) -> TrainState:
+    optimizer = settings.transformation(len(data))
+    states = [
+        start(key, starts[i % len(starts)], data, settings.rule, settings.batch_size, optimizer, settings.average is not None)
+        for i, key in enumerate(keys)
+    ]
+    return states[0] if settings.seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+
+
+def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, checkpoint: Any, record: dict[str, Any]) -> None:
+    finite = np.isfinite(np.asarray(metrics.objective)) & np.isfinite(np.asarray(metrics.gradient_norm))
+    if finite.all() and bool(all_finite((new.model, new.average))):
+        return
+    per_update = finite.reshape(-1, finite.shape[-1]).all(0)
+    first = int(np.argmin(per_update)) if not per_update.all() else len(per_update)
+    step = int(np.max(good.step)) + first + 1
+    before = slice(max(first - 20, 0), max(first, 1))
+    ess = np.asarray(metrics.ess)[..., before]
+    if np.nanmin(ess) < 0.1:
+        cause = "the particles went stale (few effective ones): lower refresh or learning_rate"
+    else:
+        cause = f"the learning rate ({record['learning_rate']}) is too high for these data: lower it, for example by a factor of ten"
+    kept = "the exception's .state"
+    if checkpoint is not None:
+        save_state(good, checkpoint, record)
+        kept += f" and {checkpoint}"
+    raise TrainingDiverged(
+        f"training stopped: parameters or objective became non-finite at update {step}. Likely cause: {cause}. "
+        f"The last good state (update {int(np.max(good.step))}) is in {kept}",
+        step,
+        good,
+    )
+
+
+def _digest(rows: UInt8[np.ndarray, "n d"]) -> str:
+    return hashlib.blake2b(np.packbits(rows).tobytes() + repr(rows.shape).encode(), digest_size=16).hexdigest()
