@@ -15,7 +15,7 @@ demo: .venv/.installed
 	$(BIN)/python -m minprobflow.demo
 
 test: lint types layers
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

@@ -31,13 +31,13 @@ from .train import Epoch, fit
 
 N_HIDDEN, BATCH_SIZE, SEED = 16, 50, 0
 RULES: list[tuple[RuleSpec, float]] = [  # with learning rates
-    (CD(k=5), 0.4),
-    (PCD(k=5), 0.4),
-    (MPF1Flip(), 20.0),
-    (FMPF(k=5, refresh=4), 0.8),
-    (PMPF(k=5, refresh=4), 0.8),
-    (FPMPF(k=5, refresh=4), 0.8),
-    (Exact(), 0.4),
+    (CD(k=5), 1.6),
+    (PCD(k=5), 1.6),
+    (MPF1Flip(), 10.0),
+    (FMPF(k=5, refresh=4), 1.6),
+    (PMPF(k=5, refresh=4), 1.6),
+    (FPMPF(k=5, refresh=4), 1.6),
+    (Exact(), 1.6),
 ]
 SHOWN = 5  # FPMPF
 
@@ -150,7 +150,8 @@ def _write_report(folder: Path, digits: Dataset, scores: list[Score], verdict: s
         for score, (_, rate) in zip(scores, RULES, strict=True)
     )
     figures = "".join(
-        f'<figure><img alt="{name}" src="data:image/png;base64,{base64.b64encode(content).decode()}"><figcaption>{caption}</figcaption></figure>'
+        f'<figure><img alt="{name}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'
+        f"<figcaption>{caption}</figcaption></figure>"
         for name, (caption, content) in images.items()
     )
     page = _PAGE.format(
@@ -158,7 +159,8 @@ def _write_report(folder: Path, digits: Dataset, scores: list[Score], verdict: s
         rows=rows,
         figures=figures,
         verdict=html.escape(verdict),
-        summary=f"RBM, 64 visible and {N_HIDDEN} hidden units, {epochs} epochs, batch {BATCH_SIZE}, seed {SEED}, rates chosen on validation.",
+        summary=f"RBM, 64 visible and {N_HIDDEN} hidden units, {epochs} epochs, batch {BATCH_SIZE}, seed {SEED}; "
+        "rates chosen on validation.",
     )
     write_atomically(folder / "report.html", page.encode())
 
@@ -173,7 +175,8 @@ td:first-child, th:first-child {{ text-align: left; }}
 figure {{ margin: 1.5rem 0; }} img {{ max-width: 100%; border-radius: 4px; }} figcaption {{ opacity: .75; font-size: .9rem; }}
 </style>
 <h1>minprobflow demo: 8x8 digits</h1><p>{summary}</p>
-<h2>Exact log-likelihood (nats, mean per example)</h2><div style="overflow-x:auto"><table><tr>{headings}</tr>{rows}</table></div><p>{verdict}</p>
+<h2>Exact log-likelihood (nats, mean per example)</h2>
+<div style="overflow-x:auto"><table><tr>{headings}</tr>{rows}</table></div><p>{verdict}</p>
 <h2>Pictures</h2>{figures}</html>
 """
 

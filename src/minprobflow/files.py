@@ -22,7 +22,7 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metad
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             raise InputError(f"{name} has non-finite values, so {path} was left as it was: go back to the last good model")
-    content = save({name: np.ascontiguousarray(t) for name, t in tensors.items()}, {**metadata, "format_version": str(FORMAT_VERSION)})
+    content = save({name: np.asarray(t, order="C") for name, t in tensors.items()}, {**metadata, "format_version": str(FORMAT_VERSION)})
     write_atomically(path, content)
 
 

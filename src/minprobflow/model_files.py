@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
+import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -30,12 +32,12 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, An
             "mpf.save_state and load that with the same energy"
         )
     tensors, settings = {}, {}
-    for field in model.__dataclass_fields__:
+    for field in (f.name for f in dataclasses.fields(model)):
         value = getattr(model, field)
         if isinstance(value, jax.Array):
             tensors[field] = np.asarray(value)
         else:
-            settings[field] = repr(value)
+            settings[field] = json.dumps(value)
     expected = {field: len(shape) for field, shape in _axes(type(model)).items()}
     for field, tensor in tensors.items():
         if tensor.ndim != expected[field]:
@@ -61,9 +63,9 @@ def load(path: str | os.PathLike[str]) -> Model:
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise ModelFileError(f"{path}: {name} has non-finite values: the model cannot be used, go back to an earlier file")
-    settings = {f: metadata[f] for f in kinds[kind].__dataclass_fields__ if f in metadata}
+    settings = {f.name: metadata[f.name] for f in dataclasses.fields(kinds[kind]) if f.name in metadata}
     try:
-        return kinds[kind](**{name: tensors[name] for name in axes}, **{f: float(value) for f, value in settings.items()})
+        return kinds[kind](**{name: tensors[name] for name in axes}, **{f: json.loads(value) for f, value in settings.items()})
     except (ValueError, TypeError) as problem:
         raise ModelFileError(f"{path} does not hold a valid {kind}: {problem}") from problem
 
@@ -88,4 +90,5 @@ def model_families() -> list[type[Model]]:
 def _axes(cls: type[Model]) -> dict[str, tuple[Any, ...]]:
     """The parameters of a family and their axes, read off its first example."""
     example = cls.examples()[0]
-    return {f: getattr(example, f).shape for f in example.__dataclass_fields__ if isinstance(getattr(example, f), jax.Array)}
+    values = {f.name: getattr(example, f.name) for f in dataclasses.fields(example)}
+    return {name: value.shape for name, value in values.items() if isinstance(value, jax.Array)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -25,7 +26,7 @@ def discover(package: ModuleType) -> None:
 
 @cache
 def _import_file(path: Path) -> None:
-    name = f"minprobflow_plugin_{path.stem}"
+    name = f"minprobflow_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot import plug-in {path}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, ArrayLike, Float, Key, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from ..spaces import Binary
 
@@ -27,13 +27,13 @@ class Model(eqx.Module):
         """The states the model is defined over."""
 
     @abstractmethod
-    def free_energy(self, v: ArrayLike) -> Float[Array, "*batch"]:
+    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
         """F(v) = -log of the unnormalised probability."""
 
     @classmethod
     @abstractmethod
     def examples(cls) -> Sequence[Model]:
-        """Small models with known parameters: the conformance suite tests every family on these."""
+        """Small models (4 to 8 visible units) with known parameters: the conformance suite tests every family on these."""
 
     @abstractmethod
     def penalised(self) -> PyTree[bool]:
@@ -44,19 +44,19 @@ class Latent(Model):
     """A hidden layer given which the visible units are independent, and the other way round."""
 
     @abstractmethod
-    def hidden_logits(self, v: ArrayLike) -> Float[Array, "*batch H"]:
+    def hidden_logits(self, v: Any) -> Float[Array, "*batch H"]:
         """logit p(h_j = 1 | v)."""
 
     @abstractmethod
-    def visible_logits(self, h: ArrayLike) -> Float[Array, "*batch D"]:
+    def visible_logits(self, h: Any) -> Float[Array, "*batch D"]:
         """logit p(v_i = 1 | h)."""
 
     @abstractmethod
-    def sample_hidden(self, key: Key[Array, ""], v: ArrayLike) -> Float[Array, "*batch H"]:
+    def sample_hidden(self, key: Key[Array, ""], v: Any) -> Float[Array, "*batch H"]:
         """h ~ p(h | v)."""
 
     @abstractmethod
-    def sample_visible(self, key: Key[Array, ""], h: ArrayLike) -> Float[Array, "*batch D"]:
+    def sample_visible(self, key: Key[Array, ""], h: Any) -> Float[Array, "*batch D"]:
         """v ~ p(v | h)."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class Centrable(Model):
         """The means that the units are centred by, on this batch."""
 
     @abstractmethod
-    def centre(self, gradient: Self, offsets: PyTree[Any]) -> Self:
+    def centre(self, gradient: Any, offsets: Any) -> Any:
         """The update direction of the centred model, in the plain model's parameters."""
 
 

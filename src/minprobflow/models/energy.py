@@ -9,7 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from ..errors import InputError
 from ..spaces import Binary
@@ -42,7 +42,7 @@ class EnergyModel(Annealable):
             if not jnp.issubdtype(leaf.dtype, jnp.floating):
                 raise InputError(f"params must be floating arrays to be learned, got {leaf.dtype}: convert with x.astype(float)")
         try:
-            out = jax.eval_shape(energy, self.params, jax.ShapeDtypeStruct((self._space.size,), jnp.float32))
+            out = jax.eval_shape(energy, self.params, jax.ShapeDtypeStruct((self._space.size,), jnp.result_type(float)))
         except Exception as problem:
             raise InputError(
                 f"energy(params, v) failed on a state v of shape ({self._space.size},): {problem}. "
@@ -63,7 +63,7 @@ class EnergyModel(Annealable):
     def space(self) -> Binary:
         return self._space
 
-    def free_energy(self, v: ArrayLike) -> Float[Array, "*batch"]:
+    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
         v = jnp.asarray(v).astype(jnp.result_type(float))
         if v.ndim == 0 or v.shape[-1] != self.space.size:
             raise InputError(f"states have shape {v.shape}, the model has {self.space.size} units: pass states of width {self.space.size}")

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Key
+from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
 from ..numerics import as_key, bernoulli
@@ -51,7 +51,7 @@ class RBM(Latent, FastFlips, Centrable, Annealable):
     hidden_bias: Float[Array, "*replicas H"]
     tau: float = eqx.field(static=True)
 
-    def __init__(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike, tau: float = 1.0):
+    def __init__(self, weights: Any, visible_bias: Any, hidden_bias: Any, tau: float = 1.0):
         self.weights = _floating(weights)
         self.visible_bias = _floating(visible_bias)
         self.hidden_bias = _floating(hidden_bias)
@@ -103,33 +103,33 @@ class RBM(Latent, FastFlips, Centrable, Annealable):
         """H."""
         return self.weights.shape[-1]
 
-    def energy(self, v: ArrayLike, h: ArrayLike) -> Float[Array, "*batch"]:
+    def energy(self, v: Any, h: Any) -> Float[Array, "*batch"]:
         """E(v,h), before division by tau."""
         v, h = self._visible(v), self._hidden(h)
         return -jnp.sum((v @ self.weights) * h, -1) - v @ self.visible_bias - h @ self.hidden_bias
 
-    def free_energy(self, v: ArrayLike) -> Float[Array, "*batch"]:
+    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
         v = self._visible(v)
         return -(v @ self.visible_bias) / self.tau - jnp.sum(jax.nn.softplus(self.hidden_logits(v)), -1)
 
-    def hidden_logits(self, v: ArrayLike) -> Float[Array, "*batch H"]:
+    def hidden_logits(self, v: Any) -> Float[Array, "*batch H"]:
         return (self._visible(v) @ self.weights + self.hidden_bias) / self.tau
 
-    def visible_logits(self, h: ArrayLike) -> Float[Array, "*batch D"]:
+    def visible_logits(self, h: Any) -> Float[Array, "*batch D"]:
         return (self._hidden(h) @ self.weights.T + self.visible_bias) / self.tau
 
-    def hidden_mean(self, v: ArrayLike) -> Float[Array, "*batch H"]:
+    def hidden_mean(self, v: Any) -> Float[Array, "*batch H"]:
         """p(h_j = 1 | v)."""
         return jax.nn.sigmoid(self.hidden_logits(v))
 
-    def visible_mean(self, h: ArrayLike) -> Float[Array, "*batch D"]:
+    def visible_mean(self, h: Any) -> Float[Array, "*batch D"]:
         """p(v_i = 1 | h)."""
         return jax.nn.sigmoid(self.visible_logits(h))
 
-    def sample_hidden(self, key: Key[Array, ""], v: ArrayLike) -> Float[Array, "*batch H"]:
+    def sample_hidden(self, key: Key[Array, ""], v: Any) -> Float[Array, "*batch H"]:
         return bernoulli(key, self.hidden_logits(v))
 
-    def sample_visible(self, key: Key[Array, ""], h: ArrayLike) -> Float[Array, "*batch D"]:
+    def sample_visible(self, key: Key[Array, ""], h: Any) -> Float[Array, "*batch D"]:
         return bernoulli(key, self.visible_logits(h))
 
     def transposed(self) -> RBM:
@@ -161,21 +161,21 @@ class RBM(Latent, FastFlips, Centrable, Annealable):
     def penalised(self) -> RBM:
         return jax.tree.map(lambda leaf: leaf is self.weights, self)
 
-    def _visible(self, v: ArrayLike) -> Float[Array, "*batch D"]:
+    def _visible(self, v: Any) -> Float[Array, "*batch D"]:
         return _layer(v, self.space.size, self.weights.dtype, "visible")
 
-    def _hidden(self, h: ArrayLike) -> Float[Array, "*batch H"]:
+    def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
         return _layer(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
-def _layer(x: ArrayLike, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
+def _layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
     x = jnp.asarray(x).astype(dtype)
     if x.ndim == 0 or x.shape[-1] != width:
         raise InputError(f"{name} states have shape {x.shape}, the model has {width} {name} units: pass states of width {width}")
     return x
 
 
-def _floating(x: ArrayLike) -> Float[Array, ...]:
+def _floating(x: Any) -> Float[Array, ...]:
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
 

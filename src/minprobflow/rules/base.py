@@ -16,6 +16,7 @@ import jax
 from jaxtyping import Array, Float
 
 from ..connectivity.base import Connectivity
+from ..errors import InputError
 from ..models.base import Model
 from ..objectives import probability_flow
 
@@ -57,8 +58,12 @@ class RuleSpec(ABC):
     known: ClassVar[dict[str, type[RuleSpec]]] = {}
 
     def __init_subclass__(cls) -> None:
-        if "name" in cls.__dict__:
-            RuleSpec.known[cls.name] = cls
+        if "name" not in cls.__dict__:
+            return
+        other = RuleSpec.known.setdefault(cls.name, cls)
+        if other.__module__ != cls.__module__:
+            raise InputError(f"two rules are named {cls.name!r}, in {other.__module__} and {cls.__module__}: rename one")
+        RuleSpec.known[cls.name] = cls
 
     @abstractmethod
     def build(self, batch_size: int) -> Rule:

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, UInt8
 from ..models.base import Latent, Model
 from ..numerics import squared_norm
 from ..rules.base import Rule, RuleSpec
+from .optimizer import Rate
 from .state import Metrics, TrainState
 
 _UPDATES, _SHUFFLES, _START = 0, 1, 2  # separate streams of random numbers
@@ -27,6 +28,7 @@ def start(
     averaged: bool,
 ) -> TrainState:
     """The state before the first update."""
+    model = jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), model)  # weak types would compile twice
     rule_state = rule.build(batch_size).init(jax.random.fold_in(key, _START), model, data)
     return TrainState(jnp.zeros((), int), key, model, optimizer.init(model), rule_state, model if averaged else None)
 
@@ -35,6 +37,7 @@ def start(
 def run_epoch(
     state: TrainState,
     data: UInt8[Array, "N D"],
+    rate: Rate | None,
     rule: RuleSpec,
     optimizer: optax.GradientTransformationExtraArgs,
     batch_size: int,
@@ -42,13 +45,14 @@ def run_epoch(
     replicas: bool,
 ) -> tuple[TrainState, Metrics]:
     """Go once through the data in random order; whole batches only. Metrics have one entry per update."""
-    epoch = partial(_epoch, rule=rule.build(batch_size), optimizer=optimizer, batch_size=batch_size, average=average)
+    epoch = partial(_epoch, rate=rate, rule=rule.build(batch_size), optimizer=optimizer, batch_size=batch_size, average=average)
     return jax.vmap(epoch, in_axes=(0, None))(state, data) if replicas else epoch(state, data)
 
 
 def _epoch(
     state: TrainState,
     data: UInt8[Array, "N D"],
+    rate: Rate | None,
     rule: Rule,
     optimizer: optax.GradientTransformationExtraArgs,
     batch_size: int,
@@ -59,20 +63,27 @@ def _epoch(
     batches = jax.random.permutation(key, data.shape[0])[: n_batches * batch_size].reshape(n_batches, batch_size)
 
     def step(state: TrainState, rows: Array) -> tuple[TrainState, Metrics]:
-        return update(state, data[rows].astype(float), rule, optimizer, average)
+        return update(state, data[rows].astype(float), rate, rule, optimizer, average)
 
     return jax.lax.scan(step, state, batches)
 
 
 def update(
-    state: TrainState, batch: Float[Array, "B D"], rule: Rule, optimizer: optax.GradientTransformationExtraArgs, average: float | None
+    state: TrainState,
+    batch: Float[Array, "B D"],
+    rate: Rate | None,
+    rule: Rule,
+    optimizer: optax.GradientTransformationExtraArgs,
+    average: float | None,
 ) -> tuple[TrainState, Metrics]:
     """Connect, differentiate, descend."""
     key = jax.random.fold_in(jax.random.fold_in(state.key, _UPDATES), state.step)
     connected = rule.connect(key, state.model, state.rule, batch)
     (objective, (rule_state, diagnostics)), gradient = jax.value_and_grad(rule.loss, has_aux=True)(state.model, connected, batch)
-    step, optimiser = optimizer.update(gradient, state.optimiser, state.model, batch=batch)
-    model = optax.apply_updates(state.model, step)
+    change, optimiser = optimizer.update(gradient, state.optimiser, state.model, batch=batch)
+    if rate is not None:
+        change = jax.tree.map(lambda x: -rate(state.step).astype(x.dtype) * x, change)
+    model = optax.apply_updates(state.model, change)
     averaged = None
     if average is not None:
         # an exponential average that starts as a plain mean; average = 1 stays one (Polyak)

@@ -116,7 +116,8 @@ def fit(
     epoch_of = partial(
         run_epoch,
         rule=spec,
-        optimizer=settings.transformation(len(rows)),
+        rate=settings.rate(len(rows)),
+        optimizer=settings.transformation(),
         batch_size=batch_size,
         average=settings.average,
         replicas=seeds is not None,
@@ -148,7 +149,7 @@ def fit(
 
 
 def _begin(settings: Settings, keys: list[jax.Array], starts: list[Model], data: jax.Array) -> TrainState:
-    optimizer = settings.transformation(len(data))
+    optimizer = settings.transformation()
     states = [
         start(key, starts[i % len(starts)], data, settings.rule, settings.batch_size, optimizer, settings.average is not None)
         for i, key in enumerate(keys)

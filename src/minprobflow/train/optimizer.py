@@ -1,44 +1,54 @@
-"""From a user's choice to one optax transformation: penalties, then centring, then the optimiser."""
+"""From a user's choice to one optax transformation and a rate: penalties, then centring, then the optimiser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, Int
 
 from .centring import centred_gradient
 from .penalties import penalties
+
+Rate = Callable[[Array], Array]
 
 
 class Optimizer(NamedTuple):
     """An optimiser by name; `scale` turns a learning rate of plain descent into one that suits it."""
 
-    make: Callable[..., optax.GradientTransformation]
+    direction: optax.GradientTransformation  # all but the learning rate
     scale: float
 
 
 OPTIMIZERS = {
-    "sgd": Optimizer(optax.sgd, 1.0),
-    "momentum": Optimizer(lambda rate: optax.sgd(rate, momentum=0.9), 0.1),
-    "adam": Optimizer(optax.adam, 0.01),
+    "sgd": Optimizer(optax.identity(), 1.0),
+    "momentum": Optimizer(optax.trace(decay=0.9), 0.1),
+    "adam": Optimizer(optax.scale_by_adam(), 0.01),
 }
 
 
 @cache  # the same settings give the same object, and so hit the compilation cache
-def build(
-    optimizer: str | optax.GradientTransformation,
-    learning_rate: float | Callable[..., Any] | None,
-    total_steps: int,
-    centred: bool,
-    l1: float,
-    l2: float,
-) -> optax.GradientTransformationExtraArgs:
-    """The whole transformation. A number as learning rate decays linearly to zero over the run."""
-    if isinstance(optimizer, str):
-        schedule = learning_rate if callable(learning_rate) else optax.linear_schedule(learning_rate, 0.0, total_steps)
-        optimizer = OPTIMIZERS[optimizer].make(schedule)
+def build(optimizer: str | optax.GradientTransformation, centred: bool, l1: float, l2: float) -> optax.GradientTransformationExtraArgs:
+    """The whole transformation, less the learning rate of an optimiser given by name."""
     parts = [penalties(l1, l2)] if l1 or l2 else []
     parts += [centred_gradient()] if centred else []
-    return optax.with_extra_args_support(optax.chain(*parts, optimizer))
+    parts += [OPTIMIZERS[optimizer].direction if isinstance(optimizer, str) else optimizer]
+    return optax.with_extra_args_support(optax.chain(*parts))
+
+
+def decaying_rate(rate: float | Rate, total_steps: int) -> Rate:
+    """A number decays linearly to zero over the run; a schedule is taken as it is.
+
+    The result is a pytree: numbers in it are arguments of the compiled epoch, so that changing them compiles nothing.
+    """
+    if callable(rate):
+        return jax.tree_util.Partial(rate)
+    return jax.tree_util.Partial(_linear_decay, jnp.asarray(rate, float), jnp.asarray(total_steps, float))
+
+
+def _linear_decay(rate: Float[Array, ""], total_steps: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
+    return rate * jnp.maximum(1 - step.astype(rate.dtype) / total_steps, 0)

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..models.base import Centrable, Model
 from ..numerics import all_finite
 from ..rules import RuleSpec
-from .optimizer import OPTIMIZERS, build
+from .optimizer import OPTIMIZERS, Rate, build, decaying_rate
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,14 @@ class Settings:
             raise InputError(f'average={self.average!r}: give a decay between 0 and 1, or "polyak"')
         return float(self.average)
 
-    def transformation(self, n_examples: int) -> optax.GradientTransformationExtraArgs:
-        """The gradient transformation of the whole run (after `checked`)."""
+    def transformation(self) -> optax.GradientTransformationExtraArgs:
+        """The gradient transformation (after `checked`)."""
+        return build(self.optimizer, cast(bool, self.centred), self.l1, self.l2)
+
+    def rate(self, n_examples: int) -> Rate | None:
+        """The learning rate as a function of the update's number; None where the optimiser brings its own."""
         total_steps = self.epochs * (n_examples // self.batch_size)
-        return build(self.optimizer, self.learning_rate, total_steps, cast(bool, self.centred), self.l1, self.l2)
+        return None if self.learning_rate is None else decaying_rate(self.learning_rate, total_steps)
 
     def record(self) -> dict[str, Any]:
         """What a resumed run must share, as plain values. The number of epochs may be raised."""

@@ -1,0 +1,152 @@
+"""Laws that every model must obey. Models are discovered: a new family is tested without touching this file."""
+
+import jax
+import jax.numpy as jnp
+import laws
+import numpy as np
+import pytest
+
+import minprobflow as mpf
+from minprobflow.connectivity.one_flip import flip_differences
+from minprobflow.models import Annealable, Centrable, FastFlips, Latent
+from minprobflow.samplers import default_kernel, heat_bath, parallel_tempering, run
+
+every_model = pytest.mark.parametrize("model", laws.MODELS.values(), ids=laws.MODELS)
+
+
+def having(capability):
+    chosen = {name: m for name, m in laws.MODELS.items() if isinstance(m, capability)}
+    return pytest.mark.parametrize("model", chosen.values(), ids=chosen)
+
+
+def log_bernoulli(logits, x):
+    return np.sum(np.where(np.asarray(x) == 1, -np.logaddexp(0, -logits), -np.logaddexp(0, logits)), -1)
+
+
+@having(Latent)
+def test_both_layers_tell_of_one_joint_distribution(model):
+    """F(v) and p(h|v) must give the same unnormalised p(v,h) as the transposed F(h) and p(v|h)."""
+    other = model.transposed()
+    v, h = laws.all_states(model), laws.all_states(other)
+    hidden, visible = np.asarray(model.hidden_logits(v), np.float64), np.asarray(model.visible_logits(h), np.float64)
+    from_v = -np.asarray(model.free_energy(v))[:, None] + log_bernoulli(hidden[:, None], h[None])
+    from_h = -np.asarray(other.free_energy(h))[None] + log_bernoulli(visible[None], v[:, None])
+    np.testing.assert_allclose(from_v, from_h, atol=2e-5)
+
+
+@every_model
+def test_free_energy_gradient_equals_finite_differences(model, float64):
+    model = laws.doubled(model)
+    v = laws.all_states(model)[7]
+    gradient = jax.grad(lambda m: m.free_energy(v))(model)
+    for seed in range(3):
+        direction = laws.random_like(model, seed)
+        slope = laws.finite_difference(lambda m: m.free_energy(v), model, direction)
+        assert laws.inner(gradient, direction) == pytest.approx(slope, rel=1e-7, abs=1e-8)
+
+
+@every_model
+def test_batches_and_dtypes_do_not_matter(model):
+    v = np.asarray(laws.all_states(model))[:6]
+    one_by_one = np.stack([model.free_energy(row) for row in v])
+    for dtype in (bool, np.uint8, np.int64, np.float32, np.float64):
+        np.testing.assert_allclose(model.free_energy(v.astype(dtype)), one_by_one, rtol=1e-6)
+        np.testing.assert_allclose(model.free_energy(v.astype(dtype).reshape(2, 3, -1)), one_by_one.reshape(2, 3), rtol=1e-6)
+
+
+@having(FastFlips)
+def test_fast_flips_equal_slow_flips_in_value_and_gradient(model, float64):
+    model = laws.doubled(model)
+    v = laws.all_states(model)[jnp.asarray([0, 5, 9, 31])].astype(float)
+
+    def slow(m):
+        flipped = jnp.abs(v[:, None, :] - jnp.eye(v.shape[1]))  # the dense form: all B x D flipped states
+        return m.free_energy(v)[:, None] - m.free_energy(flipped)
+
+    weight = jax.random.normal(jax.random.key(0), (4, v.shape[1]))
+    np.testing.assert_allclose(model.flip_differences(v), slow(model), rtol=1e-10, atol=1e-12)
+    fast_gradient, slow_gradient = (jax.grad(lambda m, f=f: jnp.sum(weight * f(m)))(model) for f in (lambda m: m.flip_differences(v), slow))
+    for a, b in zip(jax.tree.leaves(fast_gradient), jax.tree.leaves(slow_gradient), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+@every_model
+def test_flip_differences_are_free_energy_differences(model):
+    v = laws.all_states(model)
+    differences = flip_differences(model, v)
+    for site in range(model.space.size):
+        expected = model.free_energy(v) - model.free_energy(model.space.flip(v, jnp.asarray(site)))
+        np.testing.assert_allclose(differences[:, site], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [default_kernel, lambda model: heat_bath], ids=["default", "heat-bath"])
+@every_model
+def test_kernels_do_not_drift(model, kernel):
+    """Exact samples stay exact samples under the kernel: chi-square over all states."""
+    v = laws.draw(model, 100_000).astype(np.float32)
+    after = run(jax.random.key(1), model, jnp.asarray(v), 2, kernel(model))
+    assert np.mean(v != after) > 0.05
+    assert laws.chi_square_p_value(laws.state_counts(after), laws.probabilities(model)) > 1e-3
+
+
+@pytest.mark.parametrize("kernel", [default_kernel, lambda model: heat_bath], ids=["default", "heat-bath"])
+@every_model
+def test_held_units_are_conditioned_on(model, kernel):
+    """With two units held, exact conditional samples stay exact conditional samples."""
+    states, p = np.asarray(laws.all_states(model)), laws.probabilities(model)
+    conditional = np.where((states[:, 0] == 1) & (states[:, 3] == 0), p, 0)
+    conditional /= conditional.sum()
+    v = states[np.random.default_rng(0).choice(len(p), size=100_000, p=conditional)]
+    held = jnp.zeros((1, model.space.size), bool).at[0, jnp.asarray([0, 3])].set(True)
+    after = run(jax.random.key(2), model, jnp.asarray(v), 2, kernel(model), held)
+    assert laws.chi_square_p_value(laws.state_counts(after), conditional) > 1e-3
+
+
+@having(Annealable)
+def test_the_path_leads_from_a_solved_base_to_the_model(model):
+    means = np.linspace(0.1, 0.9, model.space.size)
+    base = model.base(jnp.asarray(means, jnp.float32))
+    states = laws.all_states(model)
+    np.testing.assert_allclose(laws.probabilities(base) @ np.asarray(states), means, rtol=1e-5)
+    log_z = np.log(np.sum(np.exp(-np.asarray(base.free_energy(states), np.float64))))
+    assert float(base.base_log_partition()) == pytest.approx(log_z, rel=1e-5)
+    np.testing.assert_allclose(model.between(base, jnp.asarray(1.0)).free_energy(states), model.free_energy(states), atol=1e-5)
+    np.testing.assert_allclose(model.between(base, jnp.asarray(0.0)).free_energy(states), base.free_energy(states), atol=1e-5)
+
+
+@having(Annealable)
+def test_parallel_tempering_does_not_drift_on_any_rung(model):
+    betas = jnp.asarray([0.0, 0.4, 1.0])
+    base = model.base(jnp.full(model.space.size, 0.5))
+    rungs = [model.between(base, beta) for beta in betas]
+    v = jnp.stack([jnp.asarray(laws.draw(rung, 50_000, seed=i)) for i, rung in enumerate(rungs)]).astype(float)
+    result = parallel_tempering(jax.random.key(3), model, v, betas, 4)
+    assert np.all(np.asarray(result.swap_rates) > 0.1)
+    for rung, states in zip(rungs, result.states, strict=True):
+        assert laws.chi_square_p_value(laws.state_counts(states), laws.probabilities(rung)) > 1e-3
+
+
+@having(Centrable)
+def test_centring_keeps_descent_and_stationary_points(model, float64):
+    model = laws.doubled(model)
+    v = laws.all_states(model)[jnp.arange(3, 12)].astype(float)
+    gradient = jax.grad(lambda m: jnp.mean(m.free_energy(v)))(model)
+    centred = model.centre(gradient, model.offsets(v))
+    assert laws.inner(gradient, centred) > 0  # a descent direction
+    still = model.centre(jax.tree.map(jnp.zeros_like, gradient), model.offsets(v))
+    assert all(float(jnp.abs(x).max()) == 0 for x in jax.tree.leaves(still))  # stationary points stay
+
+
+@every_model
+def test_model_files_keep_every_bit(model, tmp_path):
+    path = tmp_path / "model.safetensors"
+    if type(model).kind is None:
+        with pytest.raises(mpf.InputError, match="save_state"):
+            mpf.save(model, path)
+        return
+    mpf.save(model, path, {"rule": "test"})
+    loaded = mpf.load(path)
+    assert type(loaded) is type(model)
+    for a, b in zip(jax.tree.leaves(loaded), jax.tree.leaves(model), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(loaded.free_energy(laws.all_states(model)), model.free_energy(laws.all_states(model)))

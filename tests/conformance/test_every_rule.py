@@ -1,0 +1,127 @@
+"""Laws that every rule must obey, on every model it claims. Rules are discovered: a new one is tested without touching this file."""
+
+import jax
+import jax.numpy as jnp
+import laws
+import numpy as np
+import pytest
+
+import minprobflow as mpf
+from minprobflow.train.epoch import run_epoch
+
+DATA = {name: laws.draw(model, 400) for name, model in laws.MODELS.items()}
+
+
+def claims(rule, model):
+    try:
+        mpf.rule(rule).check(model)
+    except mpf.InputError:
+        return False
+    return True
+
+
+# one model a family and temperature would compile every pair; the first of each family is enough for what is not about tau
+FIRST = [name for name in laws.MODELS if "-0" in name]
+PAIRS = [(rule, name) for rule in laws.RULES for name in FIRST if claims(rule, laws.MODELS[name])]
+TAU_PAIRS = [(rule, name) for rule in laws.RULES for name in laws.MODELS if claims(rule, laws.MODELS[name])]
+# tests of a pair run in one process with the same shapes and settings, so that they share one compilation
+every_pair = pytest.mark.parametrize(
+    ("rule", "name"), [pytest.param(*pair, marks=pytest.mark.xdist_group("-".join(pair))) for pair in PAIRS]
+)
+SETTINGS = {"batch_size": 50, "average": 0.9}
+every_pair_and_temperature = pytest.mark.parametrize(("rule", "name"), TAU_PAIRS)
+
+
+def start_of(model):
+    """A model of the same family, away from the truth."""
+    return jax.tree.map(lambda x: 0.5 * x + 0.05, model)
+
+
+@every_pair_and_temperature
+def test_gradient_equals_finite_differences(rule, name, float64):
+    """Of the loss with the drawn states held fixed, at parameters that have moved away from theta_old."""
+    model = laws.doubled(laws.MODELS[name])
+    built = mpf.rule(rule).build(16)
+    batch = jnp.asarray(DATA[name][:16]).astype(float)
+    state = built.init(jax.random.key(0), model, jnp.asarray(DATA[name]))
+    state = built.connect(jax.random.key(1), model, state, batch)
+    moved = jax.tree.map(lambda x: 0.9 * x + 0.02, model)
+
+    def loss(m):
+        return built.loss(m, state, batch)[0]
+
+    gradient = jax.grad(loss)(moved)
+    for seed in range(2):
+        direction = laws.random_like(moved, seed)
+        assert laws.inner(gradient, direction) == pytest.approx(laws.finite_difference(loss, moved, direction), rel=1e-6, abs=1e-8)
+
+
+@every_pair
+def test_training_raises_the_exact_likelihood(rule, name):
+    truth, data = laws.MODELS[name], DATA[name]
+    model = start_of(truth)
+
+    def likelihood(m):
+        return float(jnp.mean(-m.free_energy(data)) - mpf.enumeration.log_partition(m))
+
+    trained = mpf.fit(model, data, rule, epochs=60, **SETTINGS).model
+    gap = likelihood(truth) - likelihood(model)
+    assert gap > 0.05
+    assert likelihood(truth) - likelihood(trained) < 0.5 * gap
+
+
+@every_pair
+def test_metrics_are_finite_and_in_range(rule, name):
+    history = mpf.fit(start_of(laws.MODELS[name]), DATA[name], rule, epochs=2, **SETTINGS).history
+    for record in history:
+        assert all(np.isfinite(record[key]) for key in ("objective", "log_flow", "ess", "reconstruction_error", "gradient_norm"))
+        assert 0 < record["ess"] <= 1 + 1e-5
+        assert 0 < record["reconstruction_error"] < 1
+        assert record["gradient_norm"] > 0
+
+
+@every_pair
+def test_resume_is_bit_exact(rule, name, tmp_path):
+    settings = {"epochs": 4, "seed": 3, **SETTINGS}
+    model, data = start_of(laws.MODELS[name]), DATA[name]
+    whole = mpf.fit(model, data, rule, **settings)
+    path = tmp_path / "state.safetensors"
+    stopped = mpf.fit(model, data, rule, **settings, checkpoint=path, callbacks=[lambda epoch: epoch.number == 2])
+    assert len(stopped.history) == 2
+    resumed = mpf.fit(model, data, rule, **settings, checkpoint=path, resume=True)
+    assert len(resumed.history) == 2
+    for a, b in zip(jax.tree.leaves(whole.state), jax.tree.leaves(resumed.state), strict=True):
+        plain = (jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in (a, b))
+        np.testing.assert_array_equal(*plain)
+
+
+@every_pair
+def test_compiles_once(rule, name):
+    model, data = start_of(laws.MODELS[name]), DATA[name]
+    before = run_epoch._cache_size()
+    for seed in (0, 1):
+        mpf.fit(model, data, rule, epochs=3 + seed, learning_rate=0.1 + seed, seed=seed, **SETTINGS)
+    assert run_epoch._cache_size() - before <= 1
+
+
+@every_pair
+def test_input_dtype_does_not_matter(rule, name):
+    model, data = start_of(laws.MODELS[name]), DATA[name]
+    leaves = [
+        jax.tree.leaves(mpf.fit(model, data.astype(dtype), rule, epochs=1, **SETTINGS).model)
+        for dtype in (bool, np.uint8, np.int64, np.float32, np.float64)
+    ]
+    for other in leaves[1:]:
+        for a, b in zip(leaves[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@every_pair
+def test_replicas_equal_single_runs(rule, name):
+    """Replica i of `seeds` is the run with seed + i, up to rounding (few updates: sampling amplifies rounding later)."""
+    model, data = start_of(laws.MODELS[name]), DATA[name]
+    together = mpf.fit(model, data, rule, epochs=1, seeds=3, seed=5, **SETTINGS)
+    for i in range(3):
+        alone = mpf.fit(model, data, rule, epochs=1, seed=5 + i, **SETTINGS)
+        for a, b in zip(jax.tree.leaves(together.replica(i)), jax.tree.leaves(alone.model), strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)

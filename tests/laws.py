@@ -1,0 +1,70 @@
+"""Tools that the laws are checked with: discovery, enumeration in float64, chi-square tests."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+
+import minprobflow as mpf
+from minprobflow.model_files import model_families
+
+MODELS = {
+    f"{family.__name__}-{i}" + (f"-tau{model.tau}" if hasattr(model, "tau") else ""): model
+    for family in model_families()
+    for i, model in enumerate(family.examples())
+}
+RULES = mpf.rules.names()
+
+
+def all_states(model):
+    return model.space.states(jnp.arange(model.space.n_states))
+
+
+def probabilities(model):
+    """p(v) by brute force, in float64."""
+    log_p = -np.asarray(model.free_energy(all_states(model)), np.float64)
+    p = np.exp(log_p - log_p.max())
+    return p / p.sum()
+
+
+def draw(model, n, seed=0):
+    """Exact samples of an enumerable model, as uint8."""
+    index = np.random.default_rng(seed).choice(model.space.n_states, size=n, p=probabilities(model))
+    return np.asarray(all_states(model), np.uint8)[index]
+
+
+def state_counts(v):
+    index = np.asarray(v).astype(np.int64) @ (1 << np.arange(v.shape[-1]))
+    return np.bincount(index, minlength=2 ** v.shape[-1])
+
+
+def chi_square_p_value(counts, p):
+    """Probability of counts at least this far from p. Rare states are pooled so that the statistic is chi-square."""
+    expected = p * counts.sum()
+    rare = expected < 10
+    observed = np.append(counts[~rare], counts[rare].sum())
+    wanted = np.append(expected[~rare], expected[rare].sum())
+    keep = wanted > 0
+    return stats.chisquare(observed[keep], wanted[keep] * observed[keep].sum() / wanted[keep].sum()).pvalue
+
+
+def doubled(tree):
+    """A model or state in float64 (inside `jax.enable_x64`)."""
+    return jax.tree.map(lambda x: x.astype(np.float64) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
+
+
+def finite_difference(f, tree, direction, step=1e-5):
+    plus, minus = (jax.tree.map(lambda x, d, s=sign: x + s * step * d, tree, direction) for sign in (1, -1))
+    return (float(f(plus)) - float(f(minus))) / (2 * step)
+
+
+def random_like(tree, seed):
+    leaves, structure = jax.tree.flatten(tree)
+    rng = np.random.default_rng(seed)
+    return jax.tree.unflatten(structure, [jnp.asarray(rng.normal(size=x.shape)).astype(x.dtype) for x in leaves])
+
+
+def inner(a, b):
+    return float(sum(jnp.sum(x * y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)))

@@ -1,0 +1,241 @@
+"""`fit`: options, errors before any work, divergence, checkpoints."""
+
+import jax
+import jax.numpy as jnp
+import laws
+import numpy as np
+import optax
+import pytest
+
+import minprobflow as mpf
+from minprobflow.train import centred_gradient
+from minprobflow.train.epoch import run_epoch
+
+MODEL = laws.MODELS["RBM-1-tau1.0"]
+DATA = laws.draw(MODEL, 200)
+START = mpf.RBM.init(0, 5, 3, DATA)
+QUICK = {"epochs": 2, "batch_size": 50}
+
+
+def leaves(fit):
+    return jax.tree.leaves(fit.model)
+
+
+def different(a, b):
+    return any(not np.array_equal(x, y) for x, y in zip(leaves(a), leaves(b), strict=True))
+
+
+BAD_DATA = [
+    (np.full((10, 5), 0.5), "binary.*threshold"),
+    (np.where(DATA == 0, -1, 1), r"\(x \+ 1\) / 2"),
+    (np.full((10, 5), np.nan), "missing value.*impute"),
+    (np.full((10, 5), np.inf), "binary"),
+    (np.zeros((10, 6)), "6 columns.*5 visible"),
+    (np.zeros((0, 5)), "empty"),
+    (np.zeros(5), r"x\[None\]"),
+    (np.zeros((2, 5, 5)), "reshape"),
+    (np.asarray([["a"] * 5]), "numbers 0 and 1"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_DATA)
+def test_bad_data_are_refused_with_a_remedy(data, message):
+    before = run_epoch._cache_size()
+    with pytest.raises(mpf.InputError, match=message):
+        mpf.fit(START, data, "cd", **QUICK)
+    assert run_epoch._cache_size() == before
+
+
+BAD_SETTINGS = [
+    ({"rule": "cdd"}, "did you mean 'cd'.*cd, exact, fmpf, fpmpf, mpf-1flip, pcd, pmpf"),
+    ({"rule": "cd", "k": 0}, "k=0"),
+    ({"rule": "cd", "kk": 3}, "no setting 'kk': it has k, refresh"),
+    ({"rule": "exact", "k": 3}, "no setting 'k'"),
+    ({"batch_size": 201}, "200 examples"),
+    ({"batch_size": 0}, "batch_size=0"),
+    ({"epochs": 0}, "epochs=0"),
+    ({"learning_rate": -1.0}, "learning_rate"),
+    ({"learning_rate": float("nan")}, "learning_rate"),
+    ({"optimizer": "sgdd"}, "sgd, momentum, adam"),
+    ({"optimizer": optax.sgd(0.1), "learning_rate": 0.1}, "its own learning rate"),
+    ({"average": 1.5}, "average"),
+    ({"average": "mean"}, "polyak"),
+    ({"l2": -1.0}, "negative"),
+    ({"seeds": 0}, "seeds"),
+    ({"resume": True}, "checkpoint="),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), BAD_SETTINGS)
+def test_bad_settings_are_refused_with_a_remedy(settings, message):
+    with pytest.raises(mpf.InputError, match=message):
+        mpf.fit(START, DATA, **{**QUICK, **settings})
+
+
+def test_models_without_units_are_refused():
+    for sizes in ((0, 3), (3, 0)):
+        with pytest.raises(mpf.InputError, match="at least one unit"):
+            mpf.RBM.init(0, *sizes)
+        with pytest.raises(mpf.InputError, match="at least one unit"):
+            mpf.RBM(np.zeros(sizes), np.zeros(sizes[0]), np.zeros(sizes[1]))
+    with pytest.raises(mpf.InputError, match=r"weights\.T"):
+        mpf.RBM(np.zeros((2, 3)), np.zeros(3), np.zeros(2))
+    with pytest.raises(mpf.InputError, match="tau"):
+        mpf.RBM(np.zeros((2, 3)), np.zeros(2), np.zeros(3), tau=0.0)
+    with pytest.raises(mpf.InputError, match="width 5"):
+        START.free_energy(np.zeros((2, 4)))
+
+
+def test_exact_rule_refuses_what_cannot_be_enumerated():
+    with pytest.raises(mpf.InputError, match="2\\^21"):
+        mpf.fit(mpf.RBM.init(0, 30, 21), np.zeros((10, 30)), "exact", batch_size=5)
+
+
+def test_a_diverging_run_stops_and_keeps_the_last_good_state(tmp_path):
+    path = tmp_path / "state.safetensors"
+    settings = {"batch_size": 50, "checkpoint": path, "centred": False, "learning_rate": lambda step: jnp.where(step < 4, 0.1, jnp.nan)}
+    with pytest.raises(mpf.TrainingDiverged, match=r"update 6.*learning rate.*lower it.*update 4\)") as stopped:
+        mpf.fit(START, DATA, "cd", epochs=4, **settings)
+    assert stopped.value.step == 6
+    assert int(stopped.value.state.step) == 4
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(stopped.value.state.model))
+    kept = mpf.load_state(path, stopped.value.state)
+    np.testing.assert_array_equal(kept.model.weights, stopped.value.state.model.weights)
+
+
+def test_nan_is_never_written_over_a_good_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    mpf.save(START, path)
+    before = path.read_bytes()
+    broken = mpf.RBM(START.weights.at[0, 0].set(jnp.nan), START.visible_bias, START.hidden_bias)
+    with pytest.raises(mpf.InputError, match="non-finite"):
+        mpf.save(broken, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
+    with pytest.raises(mpf.InputError, match="non-finite"):
+        mpf.fit(broken, DATA, "cd", **QUICK)
+
+
+def test_learning_rate_decays_to_zero_by_default():
+    """The update of the last step is 1/total of the first rate: with a constant schedule the weights end elsewhere."""
+    decaying = mpf.fit(START, DATA, "exact", **QUICK, learning_rate=0.5)
+    constant = mpf.fit(START, DATA, "exact", **QUICK, learning_rate=lambda step: 0.5 * jnp.ones(()))
+    by_hand = mpf.fit(START, DATA, "exact", **QUICK, learning_rate=lambda step: 0.5 * (1 - step / 8))
+    assert different(decaying, constant)
+    for a, b in zip(leaves(decaying), leaves(by_hand), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "adam", optax.sgd(0.1, momentum=0.5)], ids=["momentum", "adam", "optax"])
+def test_optimizers_train(optimizer):
+    with jax.numpy_dtype_promotion("standard"):  # optax's Adam divides by integers
+        fit = mpf.fit(START, DATA, "exact", epochs=30, batch_size=50, optimizer=optimizer)
+    assert fit.history[-1]["objective"] < fit.history[0]["objective"]
+
+
+def test_the_centred_gradient_is_on_where_supported_and_matters():
+    default = mpf.fit(START, DATA, "exact", **QUICK)
+    assert different(default, mpf.fit(START, DATA, "exact", **QUICK, centred=False))
+    assert not different(default, mpf.fit(START, DATA, "exact", **QUICK, centred=True))
+    with pytest.raises(mpf.InputError, match="centred=False"):
+        mpf.fit(laws.MODELS["EnergyModel-0"], DATA, "exact", **QUICK, centred=True)
+
+
+def test_centred_gradient_equals_descent_on_the_centred_model(float64):
+    """One step of the transformation equals one step of gradient descent on E = -(v-mu)'W(h-lam) - b'(v-mu) - c'(h-lam)."""
+    model, v = laws.doubled(MODEL), jnp.asarray(DATA[:20]).astype(float)
+    mu, lam = model.offsets(v)
+
+    def plain(w, b, c):
+        return mpf.RBM(w, b - w @ lam, c - mu @ w)
+
+    def loss(m):
+        return jnp.mean(m.free_energy(v)) + mpf.enumeration.log_partition(m)
+
+    start = (model.weights, model.visible_bias + model.weights @ lam, model.hidden_bias + mu @ model.weights)
+    gradient = jax.grad(lambda *p: loss(plain(*p)), argnums=(0, 1, 2))(*start)
+    expected = plain(*(p - 0.01 * g for p, g in zip(start, gradient, strict=True)))
+    transformation = centred_gradient()
+    update, _ = transformation.update(jax.grad(loss)(model), transformation.init(model), model, batch=v)
+    stepped = jax.tree.map(lambda p, u: p - 0.01 * u, model, update)
+    for a, b in zip(jax.tree.leaves(stepped), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_penalties_are_part_of_the_objective():
+    """At the optimum of likelihood + l2 sum W^2 the gradients balance: 2 l2 W = -dNLL/dW; biases are not penalised."""
+    fit = mpf.fit(START, DATA, "exact", epochs=600, batch_size=200, l2=0.05, learning_rate=0.5)
+    gradient = jax.grad(lambda m: jnp.mean(m.free_energy(DATA)) + mpf.enumeration.log_partition(m))(fit.model)
+    np.testing.assert_allclose(gradient.weights, -2 * 0.05 * fit.model.weights, atol=5e-3)
+    np.testing.assert_allclose(gradient.visible_bias, 0, atol=5e-3)
+    sparse = mpf.fit(START, DATA, "exact", epochs=600, batch_size=200, l1=0.2, learning_rate=0.1)
+    assert np.abs(sparse.model.weights).max() < 0.05
+
+
+@pytest.mark.parametrize("average", ["polyak", 0.8])
+def test_averages(average):
+    """By hand over single-update epochs."""
+    models = []
+    fit = mpf.fit(
+        START,
+        DATA,
+        "exact",
+        epochs=6,
+        batch_size=200,
+        average=average,
+        callbacks=[lambda e: models.append(np.asarray(e.state.model.weights))],
+    )
+    expected = models[0]
+    for t, weights in enumerate(models[1:], 1):
+        rate = 1 / (t + 1) if average == "polyak" else max(0.2, 1 / (t + 1))
+        expected = expected + rate * (weights - expected)
+    np.testing.assert_allclose(fit.model.weights, expected, rtol=1e-4, atol=1e-6)
+    assert not np.array_equal(fit.model.weights, models[-1])
+
+
+def test_ten_seeds_at_once_compile_once_and_differ():
+    before = run_epoch._cache_size()
+    fit = mpf.fit(lambda key: mpf.RBM.init(key, 5, 3, DATA), DATA, "fpmpf", k=2, refresh=3, epochs=3, batch_size=50, seeds=10)
+    assert run_epoch._cache_size() - before == 1
+    assert fit.model.weights.shape == (10, 5, 3)
+    assert fit.history[0]["objective"].shape == (10,)
+    assert len({np.asarray(fit.replica(i).weights).tobytes() for i in range(10)}) == 10
+    with pytest.raises(mpf.InputError, match="replica"):
+        mpf.save(fit.model, "never-written.safetensors")
+
+
+def test_data_stay_uint8_on_the_device():
+    text = run_epoch.lower(
+        mpf.fit(START, DATA, "cd", **QUICK).state,
+        jnp.asarray(DATA),
+        None,
+        rule=mpf.CD(),
+        optimizer=mpf.train.optimizer.build("sgd", True, 0.0, 0.0),
+        batch_size=50,
+        average=None,
+        replicas=False,
+    ).as_text()
+    assert "tensor<200x5xui8>" in text
+    assert "tensor<200x5xf32>" not in text
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
+    path = tmp_path / "state.safetensors"
+    mpf.fit(START, DATA, "cd", **QUICK, checkpoint=path)
+    with pytest.raises(mpf.ModelFileError, match=r"rule was.*now"):
+        mpf.fit(START, DATA, "pcd", **QUICK, checkpoint=path, resume=True)
+    with pytest.raises(mpf.ModelFileError, match=r"data was"):
+        mpf.fit(START, DATA[::-1], "cd", **QUICK, checkpoint=path, resume=True)
+    with pytest.raises(mpf.ModelFileError, match="training state"):
+        mpf.save(START, path)
+        mpf.fit(START, DATA, "cd", **QUICK, checkpoint=path, resume=True)
+
+
+def test_callbacks_see_every_epoch_and_can_stop(capsys):
+    seen = []
+    fit = mpf.fit(
+        START, DATA, "cd", epochs=5, batch_size=50, callbacks=[lambda e: seen.append(e.number), lambda e: e.number == 3], progress=True
+    )
+    assert seen == [1, 2, 3]
+    assert [record["epoch"] for record in fit.history] == [1, 2, 3]
+    assert "3/5" in capsys.readouterr().err
