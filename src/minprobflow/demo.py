@@ -104,7 +104,7 @@ def _train(digits: Dataset, rule: RuleSpec, rate: float, epochs: int, bar: Progr
 
 def _mean(model: object, rows: np.ndarray) -> float:
     assert isinstance(model, RBM)
-    return -float(np.mean(model.free_energy(rows), dtype=np.float64))
+    return -float(np.mean(np.asarray(model.free_energy(rows)), dtype=np.float64))
 
 
 def _label(rule: RuleSpec) -> str:

@@ -1,0 +1,37 @@
+"""The README's and the docs' Python examples run as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "docs/introduction.md"]
+BLOCKS = {
+    f"{page}-{i}": block
+    for page in PAGES
+    for i, block in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run(page, tmp_path, monkeypatch):
+    """In order, in one namespace, as a reader would."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    blocks = [block for name, block in BLOCKS.items() if name.startswith(page)]
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), namespace)
+
+
+def test_the_first_example_is_short():
+    assert len(BLOCKS["README.md-0"].strip().splitlines()) <= 15
+
+
+def test_links_lead_somewhere():
+    for page in ROOT.glob("**/*.md"):
+        if ".venv" in page.parts:
+            continue
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
