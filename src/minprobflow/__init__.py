@@ -26,6 +26,9 @@ _HOME = {
     "sample": "samplers",
     "impute": "samplers",
     "parallel_tempering": "samplers",
+    "log_likelihood": "likelihood",
+    "log_partition": "likelihood",
+    "Estimate": "likelihood",
     "save": "model_files",
     "load": "model_files",
     "load_dataset": "data",
@@ -33,14 +36,28 @@ _HOME = {
     "ModelFileError": "errors",
     "TrainingDiverged": "errors",
 }
-_MODULES = {"connectivity", "data", "enumeration", "models", "numerics", "objectives", "rates", "rules", "samplers", "spaces", "train"}
+_MODULES = {
+    "connectivity",
+    "data",
+    "enumeration",
+    "likelihood",
+    "models",
+    "numerics",
+    "objectives",
+    "rates",
+    "rules",
+    "samplers",
+    "spaces",
+    "train",
+}
 
 __all__ = [*_HOME, *_MODULES]
 
 if TYPE_CHECKING:
-    from . import connectivity, data, enumeration, models, numerics, objectives, rates, rules, samplers, spaces, train
+    from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
+    from .likelihood import Estimate, log_likelihood, log_partition
     from .model_files import load, save
     from .models import RBM, EnergyModel
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule

@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .errors import InputError
-from .models.base import Latent, Model
+from .models.base import FastSums, Latent, Model
 
 MAX_UNITS = 20
 CHUNK = 2**12
@@ -34,16 +34,31 @@ def check_enumerable(model: Model, max_units: int = MAX_UNITS) -> None:
 
 
 def log_partition(model: Model) -> Float[Array, ""]:
-    """log Z by enumerating the smaller layer, in chunks; differentiable in O(chunk) memory."""
+    """log Z by enumerating the smaller layer; differentiable, in bounded memory, in the model's own precision."""
+    if isinstance(model, FastSums):
+        return model.log_partition()
+    return logsumexp(log_sums(model, jnp.arange(n_slabs(model))))
+
+
+def n_slabs(model: Model) -> int:
+    """In how many parts `log_sums` can give log Z."""
+    if isinstance(model, FastSums):
+        return model.n_slabs()
+    return -(-smaller_layer(model).space.n_states // CHUNK)
+
+
+def log_sums(model: Model, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
+    """log of the sum over the states of each of these slabs."""
+    if isinstance(model, FastSums):
+        return model.log_sums(slabs)
     model = smaller_layer(model)
-    n = model.space.n_states
-    chunk = min(n, CHUNK)
+    chunk = min(model.space.n_states, CHUNK)
 
     @jax.checkpoint
-    def chunk_sum(first: Array) -> Array:
-        return logsumexp(-model.free_energy(model.space.states(first + jnp.arange(chunk))))
+    def one_slab(slab: Array) -> Array:
+        return logsumexp(-model.free_energy(model.space.states(slab * chunk + jnp.arange(chunk))))
 
-    return logsumexp(jax.lax.map(chunk_sum, jnp.arange(0, n, chunk)))
+    return jax.lax.map(one_slab, slabs)
 
 
 def probabilities(model: Model) -> Float[Array, " states"]:

@@ -1,4 +1,4 @@
-"""Log-domain arithmetic, random bits and other small numerical tools."""
+"""Log-domain arithmetic, keys and other small numerical tools."""
 
 from __future__ import annotations
 
@@ -18,12 +18,6 @@ def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
     return jax.random.wrap_key_data(key)
 
 
-def bernoulli(key: Key[Array, ""], logits: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Draw 0/1 floats with probability sigmoid(logits): the one place where units are sampled."""
-    uniform = jax.random.uniform(key, logits.shape, logits.dtype)
-    return (uniform < jax.nn.sigmoid(logits)).astype(logits.dtype)
-
-
 def log_mean_exp(x: Float[Array, "*shape"], axis: int | None = None) -> Float[Array, "*rest"]:
     """log of the mean of exp(x), without overflow."""
     count = x.size if axis is None else x.shape[axis]
@@ -37,6 +31,21 @@ def effective_share(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
     """
     log_ess = 2 * logsumexp(log_weights) - logsumexp(2 * log_weights)
     return jnp.exp(log_ess) / log_weights.shape[0]
+
+
+def sum_softplus_difference(a: Float[Array, "*batch n"], b: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
+    """sum over the last axis of softplus(a) - softplus(b), with one logarithm for each product of 16 terms.
+
+    softplus(x) = max(x, 0) + log(1 + exp(-|x|)); the second part lies within log 2, so products cannot overflow.
+    """
+    group = 16
+    padding = [(0, 0)] * (a.ndim - 1) + [(0, -a.shape[-1] % group)]
+    ratio = jnp.pad((1 + jnp.exp(-jnp.abs(a))) / (1 + jnp.exp(-jnp.abs(b))), padding, constant_values=1)
+    columns = jnp.split(ratio, group, axis=-1)
+    product = columns[0]
+    for column in columns[1:]:  # unrolled: one fused loop
+        product = product * column
+    return jnp.sum(jnp.maximum(a, 0) - jnp.maximum(b, 0), -1) + jnp.sum(jnp.log(product), -1)
 
 
 def squared_norm(tree: object) -> Float[Array, ""]:

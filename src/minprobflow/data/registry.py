@@ -7,7 +7,7 @@ import importlib
 from ..errors import InputError
 from .base import Dataset
 
-DATASETS = {"digits": "digits"}
+DATASETS = {"digits": "digits", "mnist": "mnist"}
 
 
 def load_dataset(name: str) -> Dataset:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from ..spaces import Binary
 
@@ -72,6 +72,22 @@ class FastFlips(Model):
         """F(v) - F(v with unit i flipped), for all i."""
 
 
+class FastSums(Model):
+    """log Z of a small model at less than one evaluation of the free energy for each state."""
+
+    @abstractmethod
+    def n_slabs(self) -> int:
+        """In how many parts the sum over all states is given."""
+
+    @abstractmethod
+    def log_sums(self, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
+        """log of the sum over the states of each of these parts."""
+
+    @abstractmethod
+    def log_partition(self) -> Float[Array, ""]:
+        """log Z, differentiable."""
+
+
 class Centrable(Model):
     """The gradient can be taken in centred coordinates (the enhanced gradient)."""
 
@@ -98,3 +114,13 @@ class Annealable(Model):
     @abstractmethod
     def between(self, base: Any, beta: Float[Array, ""]) -> Model:
         """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`."""
+
+
+class FastAnnealing(Annealable):
+    """A step along the path at the cost of one step of the sampler."""
+
+    @abstractmethod
+    def anneal(
+        self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+    ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
+        """Sample once at beta_to starting from v; and F(v) at beta_from less F(v) at beta_to."""

@@ -9,12 +9,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import as_key, bernoulli
+from ..numerics import as_key, sum_softplus_difference
+from ..random_bits import bernoulli
 from ..spaces import Binary
-from .base import Annealable, Centrable, FastFlips, Latent
+from . import rbm_sums
+from .base import Centrable, FastAnnealing, FastFlips, FastSums, Latent
 from .rbm_flips import flip_differences
 
 
@@ -25,7 +27,7 @@ class Offsets(NamedTuple):
     hidden: Float[Array, "*replicas H"]
 
 
-class RBM(Latent, FastFlips, Centrable, Annealable):
+class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
     r"""Visible v in {0,1}^D, hidden h in {0,1}^H, temperature tau.
 
     .. math::
@@ -139,6 +141,19 @@ class RBM(Latent, FastFlips, Centrable, Annealable):
         scaled = (p / self.tau for p in (self.weights, self.visible_bias, self.hidden_bias))
         return flip_differences(*scaled, v)
 
+    def n_slabs(self) -> int:
+        return rbm_sums.n_high_states(min(self.weights.shape))
+
+    def log_sums(self, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
+        return rbm_sums.log_sums(*self._scaled_with_fewer_hidden(), slabs)
+
+    def log_partition(self) -> Float[Array, ""]:
+        return rbm_sums.log_partition(*self._scaled_with_fewer_hidden())
+
+    def _scaled_with_fewer_hidden(self) -> tuple[Array, Array, Array]:
+        model = self if self.n_hidden <= self.space.size else self.transposed()
+        return model.weights / self.tau, model.visible_bias / self.tau, model.hidden_bias / self.tau
+
     def offsets(self, v: Float[Array, "B D"]) -> Offsets:
         return Offsets(jnp.mean(v, 0), jnp.mean(self.hidden_mean(v), 0))
 
@@ -157,6 +172,18 @@ class RBM(Latent, FastFlips, Centrable, Annealable):
 
     def between(self, base: Any, beta: Float[Array, ""]) -> RBM:  # the energy is linear in the parameters
         return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
+
+    def anneal(
+        self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+    ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
+        key_hidden, key_visible = jax.random.split(key)
+        hidden, base_hidden = self.hidden_logits(v), base.hidden_bias / self.tau  # one product serves weights and sampling
+        before, after = ((1 - beta) * base_hidden + beta * hidden for beta in (beta_from, beta_to))
+        biases = (beta_to - beta_from) * (v @ (self.visible_bias - base.visible_bias)) / self.tau
+        gain = biases + sum_softplus_difference(after, before)
+        h = bernoulli(key_hidden, after)
+        visible = (1 - beta_to) * base.visible_bias / self.tau + beta_to * self.visible_logits(h)
+        return bernoulli(key_visible, visible), gain
 
     def penalised(self) -> RBM:
         return jax.tree.map(lambda leaf: leaf is self.weights, self)

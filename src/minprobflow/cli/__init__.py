@@ -1,0 +1,44 @@
+"""The command line. Heavy imports happen inside the commands, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from ..errors import InputError, TrainingDiverged
+from . import evaluate
+
+app = typer.Typer(
+    name="minprobflow",
+    help="Train and judge restricted Boltzmann machines and other energy-based models.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command(help=evaluate.HELP)(evaluate.evaluate)
+
+
+@app.callback()
+def _root() -> None:
+    """Train and judge restricted Boltzmann machines and other energy-based models."""
+
+
+def main() -> None:
+    """Entry point: 0 on success, 2 on bad input, 1 when something else went wrong."""
+    try:
+        app()
+    except InputError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(2)
+    except TrainingDiverged as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""`minprobflow evaluate`: the likelihood of data under a model file."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .progress import progress_bar
+
+if TYPE_CHECKING:
+    from ..likelihood import Estimate
+
+HELP = """Judge MODEL (a .safetensors file) on the rows of a file, in nats an example.
+
+Examples:
+
+  minprobflow evaluate model.safetensors --data test.npy
+
+  minprobflow evaluate model.safetensors --data digits.npz:test --method ais --chains 200 --betas 20000 --json
+"""
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(metavar="MODEL.safetensors", help="the model file")],
+    data: Annotated[str, typer.Option(metavar="FILE", help="rows of 0 and 1: .npy, .npz, .npz:KEY, .csv or .csv.gz")],
+    base_data: Annotated[
+        str | None, typer.Option(metavar="FILE", help="rows whose means AIS starts from; by default those of --data")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, exact, ais, csl or pseudo")] = "auto",
+    chains: Annotated[int | None, typer.Option(help="chains of AIS or CSL  [default: 100]")] = None,
+    betas: Annotated[int | None, typer.Option(help="temperatures of AIS  [default: doubled until precise enough]")] = None,
+    samples: Annotated[int | None, typer.Option(help="hidden samples of CSL from each chain  [default: 100]")] = None,
+    target_stderr: Annotated[float | None, typer.Option(help="standard error of log Z to reach  [default: 0.1]")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="stop doubling when this time is used up")] = None,
+    seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    quiet: Annotated[bool, typer.Option(help="no progress on standard error")] = False,
+) -> None:
+    """Judge a model file on data."""
+    from ..data.files import read_table
+    from ..likelihood import METHODS, from_log_partition, log_likelihood, log_partition
+    from ..model_files import load
+
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
+    given = {"chains": chains, "betas": betas, "samples": samples, "target_stderr": target_stderr, "max_seconds": max_seconds}
+    settings = {name: value for name, value in given.items() if value is not None}
+    loaded = load(model)
+    rows = loaded.space.check(read_table(data), data)
+    base = rows if base_data is None else loaded.space.check(read_table(base_data), base_data)
+    log_z: Estimate | None = None
+    with progress_bar(quiet) as progress:
+        if method in ("csl", "pseudo"):
+            result = log_likelihood(loaded, rows, method, key=seed, progress=progress, **settings)
+        else:
+            log_z = log_partition(loaded, method, key=seed, base_data=base, progress=progress, **settings)
+            result = from_log_partition(loaded, rows, log_z)
+    if as_json:
+        print(json.dumps(_record(log_z, result)))
+        return
+    if log_z is not None:
+        print(f"log Z           {_figures(log_z)}")
+    print(f"log-likelihood  {_figures(result)}   mean of {len(rows)} examples")
+    print(f"verdict         {result.verdict} ({result.method})")
+    for warning in result.warnings:
+        print(f"                - {warning}")
+
+
+def _figures(estimate: Estimate) -> str:
+    upper = f"{estimate.upper:.3f}" if math.isfinite(estimate.upper) else "unbounded"
+    return f"{estimate.value:.3f} +- {estimate.stderr:.3f} nats, 95% [{estimate.lower:.3f}, {upper}]"
+
+
+def _record(log_z: Estimate | None, result: Estimate) -> dict[str, Any]:
+    settings = {name: value for name, value in result.settings.items() if name != "n"}
+    record = {
+        "method": result.method,
+        "log_partition": None if log_z is None else log_z.record(),
+        "log_likelihood": {**result.record(), "n": result.settings["n"]},
+        "verdict": result.verdict,
+        "settings": settings,
+        "warnings": list(result.warnings),
+    }
+    return _finite(record)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: an open bound is null."""
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

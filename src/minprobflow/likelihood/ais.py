@@ -1,0 +1,85 @@
+"""Annealed importance sampling (Neal 2001; Salakhutdinov & Murray 2008), forward and in reverse.
+
+Forward chains start at the base model: the log of their mean weight is too low on average. Reverse chains start at
+samples of the model and give a figure that is too high on average, if those samples are good. Between them is log Z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, UInt8
+
+from ..models.base import Annealable, Model
+from ..samplers import default_kernel
+from . import schedules
+from .annealing import Annealed, anneal
+from .weights import LogMean, log_mean
+
+Progress = Callable[[float], Any]
+PILOT_CHAINS, PILOT_BETAS = 50, 401
+
+
+class Side(NamedTuple):
+    """One direction's estimate of log Z."""
+
+    log_partition: float
+    mean: LogMean
+    annealed: Annealed
+
+
+def forward(
+    key: Key[Array, ""], model: Annealable, base: Model, betas: Float[np.ndarray, " n"], chains: int, progress: Progress | None = None
+) -> Side:
+    """From the base to the model: from below."""
+    key_start, key_run = jax.random.split(key)
+    annealed = anneal(key_run, model, base, base_samples(key_start, base, chains), betas, progress)
+    mean = log_mean(annealed.log_weights)
+    return Side(base_log_partition(base) + mean.value, mean, annealed)
+
+
+def reverse(
+    key: Key[Array, ""],
+    model: Annealable,
+    base: Model,
+    betas: Float[np.ndarray, " n"],
+    samples: UInt8[np.ndarray, "chains D"],
+    progress: Progress | None = None,
+) -> Side:
+    """From samples of the model to the base: from above."""
+    annealed = anneal(key, model, base, samples, betas[::-1], progress)
+    mean = log_mean(annealed.log_weights)
+    return Side(base_log_partition(base) - mean.value, mean, annealed)
+
+
+def parts(side: Side, sizes: Sequence[int]) -> list[Side]:
+    """A reverse side taken apart into groups of chains."""
+    log_base = side.log_partition + side.mean.value
+    means = [log_mean(weights) for weights in np.split(side.annealed.log_weights, np.cumsum(sizes)[:-1])]
+    return [Side(log_base - mean.value, mean, side.annealed) for mean in means]
+
+
+def schedule(key: Key[Array, ""], model: Annealable, base: Model, name: str, n: int) -> Float[np.ndarray, " n"]:
+    """Betas by the schedule's name; `adaptive` makes a short pilot run first."""
+    schedules.check(name, n)
+    if name != "adaptive":
+        return schedules.NAMED[name](n)
+    betas = schedules.three_piece(min(PILOT_BETAS, n))
+    pilot = forward(key, model, base, betas, PILOT_CHAINS)
+    return schedules.adaptive(n, betas, pilot.annealed.variances)
+
+
+def base_samples(key: Key[Array, ""], base: Model, n: int) -> UInt8[np.ndarray, "n D"]:
+    """Exact samples: one step of the kernel from anywhere, since the base's units are independent."""
+    start = jnp.zeros((n, base.space.size))
+    return np.asarray(default_kernel(base)(key, base, start)).astype(np.uint8)
+
+
+def base_log_partition(base: Model) -> float:
+    """In double precision."""
+    assert isinstance(base, Annealable)
+    return float(base.base_log_partition())

@@ -1,0 +1,37 @@
+"""What every estimator returns: a figure that never travels without its error and how far to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["trusted", "wide", "do not trust"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A log partition function or a mean log-likelihood, in nats.
+
+    `stderr` is the estimator's own error; [lower, upper] is meant to hold the true value in 95 of 100 cases.
+    """
+
+    value: float
+    stderr: float
+    lower: float
+    upper: float
+    ess: float
+    """effective number of chains (of the weaker direction, where there are two)"""
+    method: str
+    verdict: Verdict
+    settings: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """why the verdict is not better, in plain words; empty when trusted"""
+
+    def __str__(self) -> str:
+        reasons = f" ({'; '.join(self.warnings)})" if self.warnings else ""
+        interval = f"[{self.lower:.3f}, {self.upper:.3f}]"
+        return f"{self.value:.3f} +- {self.stderr:.3f} nats, 95% {interval}, by {self.method}: {self.verdict}{reasons}"
+
+    def record(self) -> dict[str, float]:
+        """The four numbers."""
+        return {"value": self.value, "stderr": self.stderr, "lower": self.lower, "upper": self.upper}

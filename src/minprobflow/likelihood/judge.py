@@ -1,0 +1,146 @@
+"""One call for any model: `log_partition` and `log_likelihood`, with an error and a verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from ..enumeration import smaller_layer
+from ..errors import InputError
+from ..models.base import Model
+from ..numerics import all_finite, as_key
+from .csl import CSL, csl
+from .estimate import Estimate
+from .exact import MAX_UNITS, as_float64, exact_log_partition
+from .pseudo import pseudo_log_likelihoods
+from .sandwich import AIS, Z95, sandwich
+
+Progress = Callable[[str, float], Any]
+METHODS = ("auto", "exact", "ais", "csl", "pseudo")
+ROWS = 2000
+
+
+def log_partition(
+    model: Model, method: str = "auto", *, key: Any = 0, base_data: Any = None, progress: Progress | None = None, **settings: Any
+) -> Estimate:
+    """log Z of a model.
+
+    Args:
+        method: "exact" (enumeration, up to 25 units in the smaller layer), "ais" (annealed importance sampling in both
+            directions), or "auto": exact where it can be had, else AIS.
+        key: a seed or a JAX key.
+        base_data: rows whose means the base model of AIS gets, and where half of its sampling chains start.
+        progress: called with what is being done and the share of it that is done.
+        **settings: of AIS (see `AIS`): chains, betas, schedule, samples, target_stderr, target_gap, max_betas, max_seconds, ...
+            Without `betas` the temperatures are doubled until the target or the budget is reached.
+
+    >>> import minprobflow as mpf
+    >>> print(mpf.log_partition(mpf.RBM([[0.0]], [0.0], [0.0])))
+    1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
+    """
+    _check_finite(model)
+    if method not in ("auto", "exact", "ais"):
+        raise InputError(f"log Z cannot be had by {method!r}: use auto, exact or ais")
+    if method == "exact" or (method == "auto" and smaller_layer(model).space.size <= MAX_UNITS):
+        if method == "exact" and settings:
+            raise InputError(f"exact enumeration has no settings, got {', '.join(settings)}: drop them")
+        value = exact_log_partition(model, progress and (lambda share: progress("enumerating", share)))
+        return Estimate(value, 0.0, value, value, float("inf"), "exact", "trusted", {"units": smaller_layer(model).space.size})
+    return sandwich(model, _settings(AIS, settings), key, base_data, progress)
+
+
+def log_likelihood(
+    model: Model, data: Any, method: str = "auto", *, key: Any = 0, base_data: Any = None, progress: Progress | None = None, **settings: Any
+) -> Estimate:
+    """Mean log-likelihood of `data`, in nats an example.
+
+    Args:
+        method: as for `log_partition`, or "csl" (a lower bound from hidden samples), or "pseudo" (no likelihood).
+        base_data: as for `log_partition`; by default `data`.
+        **settings: of AIS or CSL.
+
+    The error is the estimator's. What the choice of examples adds is in `settings["stderr_over_examples"]`.
+    """
+    _check_finite(model)
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
+    rows = model.space.check(data)
+    if method == "csl":
+        return _by_csl(model, rows, _settings(CSL, settings), key, progress)
+    if method == "pseudo":
+        return _by_pseudo(model, rows)
+    base_rows = rows if base_data is None else model.space.check(base_data, "base data")
+    return from_log_partition(model, rows, log_partition(model, method, key=key, base_data=base_rows, progress=progress, **settings))
+
+
+def from_log_partition(model: Model, data: Any, log_z: Estimate) -> Estimate:
+    """The log-likelihood of `data` given an estimate of log Z: the sandwich turns over."""
+    unnormalised = -free_energies(model, model.space.check(data))
+    mean = float(unnormalised.mean())
+    return dataclasses.replace(
+        log_z,
+        value=mean - log_z.value,
+        lower=mean - log_z.upper,
+        upper=mean - log_z.lower,
+        settings={**log_z.settings, **_over_examples(unnormalised)},
+    )
+
+
+def free_energies(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
+    """F of every row, in double precision, in bounded memory."""
+    with jax.enable_x64(True):
+        model = as_float64(model)
+        return np.concatenate([np.asarray(_free_energy(model, jnp.asarray(rows[i : i + ROWS]))) for i in range(0, len(rows), ROWS)])
+
+
+_free_energy = jax.jit(lambda model, rows: model.free_energy(rows))
+
+
+def _by_csl(model: Model, rows: np.ndarray, settings: CSL, key: Any, progress: Progress | None) -> Estimate:
+    result = csl(model, rows, settings, as_key(key), progress and (lambda share: progress("CSL", share)))
+    reasons = ["CSL is a lower bound: the likelihood is at or above it"]
+    verdict = "wide"
+    if result.ess < 5:
+        reasons.append(f"few effective samples ({result.ess:.1f} for half of the examples): it may be many nats too low, add samples")
+        verdict = "do not trust"
+    return Estimate(
+        result.value,
+        result.stderr,
+        result.value - Z95 * result.stderr,
+        float("inf"),
+        result.ess,
+        "csl",
+        verdict,  # type: ignore[arg-type]
+        {**dataclasses.asdict(settings), **_over_examples(result.per_example)},
+        tuple(reasons),
+    )
+
+
+def _by_pseudo(model: Model, rows: np.ndarray) -> Estimate:
+    values = pseudo_log_likelihoods(model, rows)
+    mean = float(values.mean())
+    reason = "pseudo-likelihood is no likelihood: compare it only with itself, while training"
+    return Estimate(mean, 0.0, mean, mean, float("inf"), "pseudo", "do not trust", _over_examples(values), (reason,))
+
+
+def _over_examples(values: Float[np.ndarray, " n"]) -> dict[str, Any]:
+    spread = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return {"n": len(values), "stderr_over_examples": spread}
+
+
+def _settings(cls: type, given: dict[str, Any]) -> Any:
+    known = [field.name for field in dataclasses.fields(cls)]
+    for unknown in given.keys() - set(known):
+        raise InputError(f"{cls.__name__} has no setting {unknown!r}: it has {', '.join(known)}")
+    return cls(**given)
+
+
+def _check_finite(model: Model) -> None:
+    if not bool(all_finite(model)):
+        raise InputError("the model has non-finite parameters: it has no likelihood, go back to an earlier one")

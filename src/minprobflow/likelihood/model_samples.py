@@ -1,0 +1,69 @@
+"""Samples of a model to start reverse AIS from, with a word on whether the chains that gave them have mixed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, UInt8
+
+from ..models.base import Annealable, Model
+from ..samplers import default_kernel, parallel_tempering
+from .annealing import BLOCK
+
+
+class Samples(NamedTuple):
+    """States, and the potential scale reduction of their free energies (1 when mixed)."""
+
+    states: UInt8[np.ndarray, "chains D"]
+    r_hat: float
+
+
+def gibbs_samples(key: Key[Array, ""], model: Model, starts: UInt8[np.ndarray, "chains D"], steps: int) -> Samples:
+    """Long chains from the given starts."""
+    blocks = np.array_split(np.arange(len(starts)), -(-len(starts) // BLOCK))
+    runs = [_run(jax.random.fold_in(key, i), model, jnp.asarray(starts[b]).astype(float), jnp.asarray(steps)) for i, b in enumerate(blocks)]
+    states, means, variances = (np.concatenate([np.asarray(run[j]) for run in runs]) for j in range(3))
+    return Samples(states.astype(np.uint8), r_hat(means, variances, steps // 2))
+
+
+def tempered_samples(
+    key: Key[Array, ""], model: Annealable, base: Model, starts: UInt8[np.ndarray, "chains D"], steps: int, rungs: int = 16
+) -> Samples:
+    """Chains that exchange states with chains at higher temperatures (parallel tempering)."""
+    betas = jnp.linspace(0.0, 1.0, rungs)
+    state = jnp.broadcast_to(jnp.asarray(starts).astype(float), (rungs, *starts.shape))
+    halves = []
+    for i, part in enumerate((steps - steps // 2, steps // 2)):
+        state = parallel_tempering(jax.random.fold_in(key, i), model, state, betas, part, base).states
+        halves.append(np.asarray(model.free_energy(state[-1]), np.float64))
+    # single draws instead of running means: compare the two halves' spread with their difference
+    first, second = halves
+    within = (first.var() + second.var()) / 2
+    between = (first.mean() - second.mean()) ** 2 / 2
+    return Samples(np.asarray(state[-1]).astype(np.uint8), float(np.sqrt((within + between) / max(within, 1e-12))))
+
+
+def r_hat(means: Float[np.ndarray, " chains"], variances: Float[np.ndarray, " chains"], steps: int) -> float:
+    """Gelman & Rubin's ratio from each chain's mean and variance of one quantity over `steps` steps."""
+    within = max(float(np.mean(variances, dtype=np.float64)), 1e-12)
+    return float(np.sqrt((steps - 1) / max(steps, 1) + np.var(means, ddof=1, dtype=np.float64) / within))
+
+
+@jax.jit
+def _run(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> tuple[Array, Array, Array]:
+    kernel, burn_in = default_kernel(model), steps - steps // 2
+    shift = model.free_energy(v)  # sums of squares about this lose no digits
+
+    def step(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        v, first, second = carry
+        v = kernel(jax.random.fold_in(key, i), model, v)
+        f = jnp.where(i >= burn_in, model.free_energy(v) - shift, 0.0)
+        return v, first + f, second + f**2
+
+    zero = jnp.zeros_like(shift)
+    v, first, second = jax.lax.fori_loop(0, steps, step, (v, zero, zero))
+    count = jnp.maximum(steps // 2, 1).astype(shift.dtype)
+    return v, shift + first / count, jnp.maximum(second / count - (first / count) ** 2, 0.0)

@@ -1,0 +1,198 @@
+"""log Z between a lower and an upper estimate, with a verdict; temperatures are doubled until it can be trusted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, UInt8
+
+from ..errors import InputError
+from ..models.base import Annealable, Model
+from ..numerics import as_key
+from . import schedules
+from .ais import Side, base_samples, forward, parts, reverse, schedule
+from .estimate import Estimate, Verdict
+from .model_samples import Samples, gibbs_samples, tempered_samples
+
+Z95 = 1.96
+FEW_CHAINS = 10.0
+GAP_TOO_WIDE = 2.0
+
+
+@dataclass(frozen=True)
+class AIS:
+    """Settings of annealed importance sampling in both directions."""
+
+    chains: int = 100
+    betas: int | None = None
+    """number of temperatures; by default doubled from `first_betas` until the target or the budget is reached"""
+    schedule: Literal["adaptive", "linear", "three-piece"] = "adaptive"
+    samples: Literal["gibbs", "tempering"] = "gibbs"
+    """how the samples that reverse chains start from are drawn"""
+    sample_steps: int | None = None
+    """steps of those sampling chains; by default as many as temperatures, at least 1,000"""
+    target_stderr: float = 0.1
+    target_gap: float = 0.5
+    """how far apart the two sides may be"""
+    first_betas: int = 1000
+    max_betas: int = 64_000
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.chains < 2:
+            raise InputError(f"chains={self.chains}: AIS needs at least 2 chains to tell its error, better 100")
+        for name in ("target_stderr", "target_gap"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}={getattr(self, name)}: it must be positive")
+        schedules.check(self.schedule, self.betas or self.first_betas)
+        if self.samples not in ("gibbs", "tempering"):
+            raise InputError(f"unknown samples {self.samples!r}: use gibbs or tempering")
+        if self.sample_steps is not None and self.sample_steps < 2:
+            raise InputError(f"sample_steps={self.sample_steps}: run the sampling chains for at least 2 steps")
+
+
+def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Callable[[str, float], Any] | None = None) -> Estimate:
+    """log Z by AIS in both directions."""
+    if not isinstance(model, Annealable):
+        raise InputError(f"{type(model).__name__} has no path of models to anneal along: only exact enumeration can judge it")
+    key, begun = as_key(key), time.perf_counter()
+    rows = None if base_data is None else model.space.check(base_data, "base data")
+    base = model.base(jnp.asarray(_base_means(jax.random.fold_in(key, 0), model, rows), jnp.result_type(float)))
+    n = settings.betas or settings.first_betas
+    betas = schedule(jax.random.fold_in(key, 1), model, base, settings.schedule, n)
+    for attempt in range(2, 10_000):
+        round_key = jax.random.fold_in(key, attempt)
+        low, high, groups, samples = _both_sides(round_key, model, base, betas, rows, settings, _scaled(progress, n))
+        seconds = time.perf_counter() - begun
+        estimate = _judged(low, high, groups, samples, settings, n, seconds)
+        if settings.betas is not None or estimate.verdict == "trusted":
+            return estimate
+        out_of_time = settings.max_seconds is not None and 3 * seconds > settings.max_seconds  # the next round takes twice as long
+        if 2 * n > settings.max_betas or out_of_time:
+            return _with_reason(estimate, f"the budget of {'time' if out_of_time else 'temperatures'} ran out at {n} temperatures")
+        n *= 2
+        named = schedules.NAMED.get(settings.schedule)
+        betas = named(n) if named else schedules.adaptive(n, betas, low.annealed.variances)
+    raise AssertionError("unreachable")
+
+
+def _both_sides(
+    key: Key[Array, ""],
+    model: Annealable,
+    base: Model,
+    betas: Float[np.ndarray, " n"],
+    rows: np.ndarray | None,
+    settings: AIS,
+    progress: Callable[[str, float], Any] | None,
+) -> tuple[Side, Side, dict[str, Side], Samples]:
+    keys = jax.random.split(key, 5)
+    low = forward(keys[0], model, base, betas, settings.chains, _phase(progress, "AIS"))
+    groups = _starts(keys[1], low, base, rows, settings.chains)
+    starts = np.concatenate(list(groups.values()))
+    steps = settings.sample_steps or max(len(betas), 1000)
+    if progress:
+        progress("sampling", 0.0)
+    if settings.samples == "tempering":
+        samples = tempered_samples(keys[2], model, base, starts, steps)
+    else:
+        samples = gibbs_samples(keys[2], model, starts, steps)
+    high = reverse(keys[3], model, base, betas, samples.states, _phase(progress, "reverse AIS"))
+    return low, high, dict(zip(groups, parts(high, [len(group) for group in groups.values()]), strict=True)), samples
+
+
+def _starts(key: Key[Array, ""], low: Side, base: Model, rows: np.ndarray | None, chains: int) -> dict[str, UInt8[np.ndarray, "n D"]]:
+    """Where sampling chains start: at the ends of AIS chains by weight, at data (or the base), at noise.
+
+    If all agree in the end the chains have mixed. Noise matters: a model can have most of its mass far from the data
+    and from the base, in a wide region that uniform noise falls into (CD-1 leaves such regions).
+    """
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    sizes = [len(part) for part in np.array_split(np.arange(chains), 3)]
+    p = np.exp(low.annealed.log_weights - low.annealed.log_weights.max())
+    ends = low.annealed.states[rng.choice(len(p), size=sizes[0], p=p / p.sum())]
+    middle = base_samples(key, base, sizes[1]) if rows is None else rows[rng.integers(len(rows), size=sizes[1])]
+    noise = rng.integers(2, size=(sizes[2], ends.shape[1]))
+    named = {"ais": ends, "base" if rows is None else "data": middle, "noise": noise}
+    return {name: states.astype(np.uint8) for name, states in named.items()}
+
+
+def _base_means(key: Key[Array, ""], model: Model, rows: np.ndarray | None) -> Float[np.ndarray, " D"]:
+    """Of the data, smoothed; without data, of short chains from noise."""
+    if rows is None:
+        start = np.asarray(jax.random.bernoulli(key, shape=(100, model.space.size)), np.uint8)
+        rows = gibbs_samples(key, model, start, 100).states
+    return (rows.sum(0) + 1.0) / (len(rows) + 2.0)
+
+
+def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, settings: AIS, n: int, seconds: float) -> Estimate:
+    highest, lowest = (choose(groups.values(), key=lambda side: side.log_partition) for choose in (max, min))
+    apart = highest.log_partition - lowest.log_partition
+    agree = apart <= settings.target_gap + 3 * float(np.hypot(highest.mean.stderr, lowest.mean.stderr))
+    # chains caught in a region find only that region's share of Z: of figures that differ, the largest counts
+    high = pooled if agree else highest
+    lower = min(side.log_partition - Z95 * side.mean.stderr for side in (low, high))
+    upper = max(side.log_partition + Z95 * side.mean.stderr for side in (low, high))
+    gap = high.log_partition - low.log_partition
+    noise = float(np.hypot(low.mean.stderr, high.mean.stderr))
+    ess = min(low.mean.ess, high.mean.ess)
+    bad: list[str] = []
+    wide: list[str] = []
+    if ess < FEW_CHAINS:
+        (bad if ess < FEW_CHAINS / 2 else wide).append(f"few effective chains ({ess:.1f} of {settings.chains})")
+    if gap > settings.target_gap:
+        (bad if gap > GAP_TOO_WIDE else wide).append(f"the sandwich is open by {gap:.2f} nats")
+    if gap < -settings.target_gap - 3 * noise:
+        (bad if -gap > GAP_TOO_WIDE else wide).append(f"the upper side is {-gap:.2f} nats below the lower one")
+    if not agree:
+        figures = ", ".join(f"{side.log_partition:.2f} from {name}" for name, side in groups.items())
+        wide.append(f"the chains have not mixed: by where they started, reverse AIS gives {figures}")
+    if low.mean.stderr > settings.target_stderr:
+        wide.append(f"the standard error is {low.mean.stderr:.2f} nats")
+    verdict: Verdict = "do not trust" if bad else "wide" if wide else "trusted"
+    return Estimate(
+        value=low.log_partition,
+        stderr=low.mean.stderr,
+        lower=lower,
+        upper=upper,
+        ess=ess,
+        method="ais",
+        verdict=verdict,
+        settings={
+            "chains": settings.chains,
+            "betas": n,
+            "schedule": settings.schedule,
+            "samples": settings.samples,
+            "target_stderr": settings.target_stderr,
+            "target_gap": settings.target_gap,
+            "forward": low.log_partition,
+            "reverse": high.log_partition,
+            "gap": gap,
+            "stderr_weights": low.mean.stderr_weights,
+            "stderr_bootstrap": low.mean.stderr_bootstrap,
+            "stderr_reverse": high.mean.stderr,
+            "ess_forward": low.mean.ess,
+            "ess_reverse": high.mean.ess,
+            "reverse_by_start": {name: side.log_partition for name, side in groups.items()},
+            "r_hat": samples.r_hat,
+            "seconds": seconds,
+        },
+        warnings=(*bad, *wide),
+    )
+
+
+def _with_reason(estimate: Estimate, reason: str) -> Estimate:
+    return replace(estimate, warnings=(*estimate.warnings, reason))
+
+
+def _scaled(progress: Callable[[str, float], Any] | None, n: int) -> Callable[[str, float], Any] | None:
+    return None if progress is None else lambda phase, share: progress(f"{phase}, {n} temperatures", share)
+
+
+def _phase(progress: Callable[[str, float], Any] | None, name: str) -> Callable[[float], Any] | None:
+    return None if progress is None else lambda share: progress(name, share)

@@ -1,0 +1,52 @@
+"""Random bits for the samplers: Threefry-2x32-20 (Salmon et al. 2011), the generator behind JAX's own keys.
+
+`jax.random.bits` runs the same cipher, but on the CPU as a loop over whole arrays in memory, which takes as long as
+the matrix products of a Gibbs step. Written out, its twenty rounds are fused with the comparison that uses them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, UInt32
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
+
+
+def threefry2x32(
+    key: tuple[UInt32[Array, ""], UInt32[Array, ""]], x0: UInt32[Array, "*shape"], x1: UInt32[Array, "*shape"]
+) -> tuple[UInt32[Array, "*shape"], UInt32[Array, "*shape"]]:
+    """Encrypt the counter (x0, x1)."""
+    schedule = (*key, key[0] ^ key[1] ^ np.uint32(PARITY))
+    x0, x1 = x0 + schedule[0], x1 + schedule[1]
+    for i in range(5):
+        for rotation in ROTATIONS[i % 2]:
+            x0 = x0 + x1
+            x1 = (x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))
+            x1 = x1 ^ x0
+        x0 = x0 + schedule[(i + 1) % 3]
+        x1 = x1 + schedule[(i + 2) % 3] + np.uint32(i + 1)
+    return x0, x1
+
+
+def bits(key: Key[Array, ""], shape: tuple[int, ...]) -> UInt32[Array, "*shape"]:
+    """32 random bits for each element: the first word of the cipher at the element's number."""
+    words = jax.random.key_data(key)
+    counter = jnp.zeros(shape, jnp.uint32)
+    for axis, _ in enumerate(shape):
+        stride = np.uint32(math.prod(shape[axis + 1 :]) % 2**32)
+        counter = counter + stride * jax.lax.broadcasted_iota(jnp.uint32, shape, axis)
+    return threefry2x32((words[..., 0], words[..., 1]), counter, jnp.zeros_like(counter))[0]
+
+
+def bernoulli(key: Key[Array, ""], logits: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """0/1 floats that are 1 with probability sigmoid(logits): the one place where units are sampled.
+
+    u < sigmoid(x) is written u (1 + exp(-x)) < 1, with u on the middles of 2^23 equal intervals of (0, 1).
+    """
+    uniform = ((bits(key, logits.shape) >> np.uint32(9)).astype(logits.dtype) + 0.5) * 2.0**-23
+    return (uniform * (1 + jnp.exp(-logits)) < 1).astype(logits.dtype)
