@@ -42,7 +42,7 @@ def anneal(
     model: Annealable,
     base: Model,
     v: UInt8[np.ndarray, "chains D"],
-    betas: Float[np.ndarray, " steps+1"],
+    betas: Float[np.ndarray, " betas"],
     progress: Callable[[float], Any] | None = None,
 ) -> Annealed:
     """Carry chains through `betas` (rising for AIS, falling for reverse AIS)."""
@@ -68,7 +68,7 @@ def anneal(
 
 @jax.jit
 def _slab(
-    key: Key[Array, ""], model: Annealable, base: Model, v: Float[Array, "chains D"], betas: Float[Array, " steps+1"]
+    key: Key[Array, ""], model: Annealable, base: Model, v: Float[Array, "chains D"], betas: Float[Array, " betas"]
 ) -> tuple[Array, Array, Array, Array]:
     def step(carry: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         v, total = carry

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,8 @@ class CSL:
     burn_in: int = 1000
     thinning: int = 10
     """steps between two kept samples"""
-    start: Literal["noise", "data"] = "noise"
+    start: str = "noise"
+    """noise or data"""
 
     def __post_init__(self) -> None:
         if self.chains < 2 or self.samples < 1 or self.burn_in < 0 or self.thinning < 1:

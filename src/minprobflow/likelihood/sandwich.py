@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,9 +32,10 @@ class AIS:
     chains: int = 100
     betas: int | None = None
     """number of temperatures; by default doubled from `first_betas` until the target or the budget is reached"""
-    schedule: Literal["adaptive", "linear", "three-piece"] = "adaptive"
-    samples: Literal["gibbs", "tempering"] = "gibbs"
-    """how the samples that reverse chains start from are drawn"""
+    schedule: str = "adaptive"
+    """adaptive, linear or three-piece"""
+    samples: str = "gibbs"
+    """gibbs (long chains) or tempering: how the samples that reverse chains start from are drawn"""
     sample_steps: int | None = None
     """steps of those sampling chains; by default as many as temperatures, at least 1,000"""
     target_stderr: float = 0.1

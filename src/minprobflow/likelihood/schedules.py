@@ -15,11 +15,11 @@ def linear(n: int) -> Float[np.ndarray, " n"]:
 
 def three_piece(n: int) -> Float[np.ndarray, " n"]:
     """Salakhutdinov & Murray (2008): of 14,500, 500 up to 0.5, 4,000 up to 0.9, 10,000 up to 1; in proportion for other n."""
-    ends = np.round((n - 1) * np.cumsum([500, 4000, 10000]) / 14500)
+    ends = (n - 1) * np.cumsum([500, 4000, 10000]) / 14500
     return np.interp(np.arange(n), [0, *ends], [0.0, 0.5, 0.9, 1.0])
 
 
-def adaptive(n: int, betas: Float[np.ndarray, " m"], variances: Float[np.ndarray, " m-1"]) -> Float[np.ndarray, " n"]:
+def adaptive(n: int, betas: Float[np.ndarray, " m"], variances: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " n"]:
     """Placed where the weights' variance arises, as measured by a pilot run.
 
     A step d(beta) adds a variance of about d(beta)^2 V(beta) to the log-weights. For a given number of steps the sum

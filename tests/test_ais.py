@@ -1,0 +1,132 @@
+"""Annealed importance sampling: its weights are unbiased in both directions, its bounds hold, its verdict is honest."""
+
+import jax
+import jax.numpy as jnp
+import laws
+import numpy as np
+import pytest
+from benchmarks import calibration
+
+import minprobflow as mpf
+from minprobflow.likelihood import schedules
+from minprobflow.likelihood.ais import base_samples, forward, reverse, schedule
+from minprobflow.likelihood.annealing import BLOCK, anneal, transition
+from minprobflow.models import Annealable, FastAnnealing
+
+ANNEALABLE = {name: m for name, m in laws.MODELS.items() if isinstance(m, Annealable)}
+every_annealable = pytest.mark.parametrize("model", ANNEALABLE.values(), ids=ANNEALABLE)
+FEW = np.asarray([0.0, 0.4, 0.8, 1.0])  # so few that the weights vary widely: a wrong weight shows
+
+
+def base_of(model):
+    return model.base(jnp.asarray(np.linspace(0.3, 0.7, model.space.size), jnp.float32))
+
+
+def log_z(model):
+    return mpf.log_partition(model, "exact").value
+
+
+@every_annealable
+def test_weights_are_unbiased_in_both_directions(model):
+    """The mean of w is Z/Z0 forward, and Z0/Z in reverse from exact samples: within four standard errors of 40,000 chains."""
+    base, n = base_of(model), 40_000
+    low = forward(jax.random.key(0), model, base, FEW, n)
+    high = reverse(jax.random.key(1), model, base, FEW, laws.draw(model, n, seed=2))
+    for side in (low, high):
+        assert side.mean.stderr_weights < 0.05
+        assert side.log_partition == pytest.approx(log_z(model), abs=4 * side.mean.stderr_weights)
+
+
+@every_annealable
+def test_bounds_hold_on_average(model):
+    """log mean of few weights: below log Z forward, above it in reverse (Jensen)."""
+    base, groups, size = base_of(model), 400, 5
+    low = forward(jax.random.key(3), model, base, FEW, groups * size)
+    high = reverse(jax.random.key(4), model, base, FEW, laws.draw(model, groups * size, seed=5))
+    exact = log_z(model)
+    log_base = float(base.base_log_partition())
+    for side, sign in ((low, 1), (high, -1)):
+        groups_of_chains = side.annealed.log_weights.reshape(groups, size)
+        estimates = log_base + sign * (np.logaddexp.reduce(groups_of_chains, axis=1) - np.log(size))
+        error = estimates.std() / np.sqrt(groups)
+        assert sign * (estimates.mean() - exact) < 2 * error
+
+
+@pytest.mark.parametrize("model", [m for m in ANNEALABLE.values() if isinstance(m, FastAnnealing)], ids=str)
+def test_fast_annealing_equals_the_definition(model):
+    base, v = base_of(model), laws.all_states(model)
+    _, gain = transition(jax.random.key(0), model, base, v, jnp.asarray(0.3), jnp.asarray(0.9))
+    expected = model.between(base, jnp.asarray(0.3)).free_energy(v) - model.between(base, jnp.asarray(0.9)).free_energy(v)
+    np.testing.assert_allclose(gain, expected, atol=1e-5)
+    # and it samples at the second beta: no drift there
+    target = model.between(base, jnp.asarray(0.9))
+    exact = jnp.asarray(laws.draw(target, 100_000)).astype(float)
+    after, _ = transition(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.9))
+    assert laws.chi_square_p_value(laws.state_counts(after), laws.probabilities(target)) > 1e-3
+
+
+def test_blocks_and_slabs_do_not_matter():
+    """More chains than a block and any number of temperatures: still unbiased, one result a chain."""
+    model = laws.MODELS["RBM-1-tau1.0"]
+    base, chains = base_of(model), 2 * BLOCK + 37
+    annealed = anneal(jax.random.key(0), model, base, base_samples(jax.random.key(1), base, chains), np.linspace(0, 1, 137))
+    assert annealed.states.shape == (chains, 5) and annealed.log_weights.shape == (chains,)
+    assert annealed.variances.shape == (136,)
+    estimate = float(base.base_log_partition()) + np.log(np.mean(np.exp(annealed.log_weights)))
+    assert estimate == pytest.approx(log_z(model), abs=0.02)
+    assert len(np.unique(annealed.log_weights)) > 0.9 * chains  # blocks do not repeat each other
+
+
+def test_schedules():
+    for n in (2, 10, 14_500):
+        for name, make in schedules.NAMED.items():
+            betas = make(n)
+            assert len(betas) == n and betas[0] == 0 and betas[-1] == 1, name
+            assert (np.diff(betas) > 0).all()
+    betas = schedules.three_piece(14_501)
+    assert (betas <= 0.5).sum() == 501 and ((betas > 0.5) & (betas <= 0.9)).sum() == 4000
+    hard = mpf.RBM(np.random.default_rng(0).normal(scale=3.0, size=(24, 12)), np.zeros(24), np.zeros(12), 0.5)
+    base = hard.base(jnp.full(24, 0.5))
+    adaptive = schedule(jax.random.key(0), hard, base, "adaptive", 300)
+    assert len(adaptive) == 300 and adaptive[0] == 0 and adaptive[-1] == 1 and (np.diff(adaptive) > 0).all()
+    spread = [np.sum(forward(jax.random.key(1), hard, base, betas, 300).annealed.variances) for betas in (adaptive, schedules.linear(300))]
+    assert spread[0] < 0.8 * spread[1]
+
+
+def test_the_stated_interval_is_calibrated():
+    """A fifth of the models of benchmarks/calibration.py, with the default settings and with far too few temperatures."""
+    default, few = calibration.measure(limit=24), calibration.measure(betas=20, limit=24)
+    assert default["models"] == few["models"] == 24
+    assert default["trusted_share_of_easy"] >= 0.8
+    for result in (default, few):
+        assert result["coverage_of_trusted"] >= 0.9  # of 24: what a true coverage of 95% falls below in 12% of cases; seeds are fixed
+        assert result["trusted_off_by_more_than_1_nat"] == 0
+    assert few["verdicts"].get("trusted", 0) < default["verdicts"]["trusted"]
+
+
+def test_too_few_temperatures_are_not_trusted():
+    hard = mpf.RBM(np.random.default_rng(0).normal(scale=6.0, size=(60, 14)), np.zeros(60), np.zeros(14), 0.5)
+    estimate = mpf.log_partition(hard, "ais", betas=3)
+    assert estimate.verdict == "do not trust"
+    assert estimate.warnings
+    assert abs(estimate.value - log_z(hard)) > 1
+    later = mpf.log_partition(hard, "ais", first_betas=20, max_betas=200, target_stderr=1e-6)
+    assert later.settings["betas"] == 160
+    assert "budget of temperatures ran out at 160" in later.warnings[-1]
+    timed = mpf.log_partition(hard, "ais", first_betas=20, max_seconds=1e-3, target_stderr=1e-6)
+    assert timed.settings["betas"] == 20 and "budget of time" in timed.warnings[-1]
+
+
+@pytest.mark.parametrize("samples", ["gibbs", "tempering"])
+def test_both_kinds_of_model_samples(samples):
+    model = laws.MODELS["RBM-0-tau0.5"]
+    estimate = mpf.log_partition(model, "ais", samples=samples, betas=200)
+    assert estimate.verdict == "trusted"
+    assert estimate.lower <= log_z(model) <= estimate.upper
+    assert estimate.settings["reverse"] == pytest.approx(log_z(model), abs=0.1)
+
+
+def test_any_energy_can_be_judged():
+    model = laws.MODELS["EnergyModel-0"]
+    estimate = mpf.log_partition(model, "ais", betas=300)
+    assert estimate.lower <= log_z(model) <= estimate.upper
