@@ -34,14 +34,14 @@ def easy(kind) -> bool:
 
 
 def main() -> dict[str, object]:
-    """With the default settings; and with 20 temperatures only, where the verdict has to sort good from bad."""
-    return {"default": measure(), "only_20_temperatures": measure(betas=20)}
+    """With the default settings; and with 5 temperatures only, where the verdict has to sort good from bad."""
+    return {"default": measure(), "only_5_temperatures": measure(betas=5)}
 
 
 def measure(betas: int | None = None, limit: int | None = None) -> dict[str, object]:
     rows = []
     for i, (kind, model) in enumerate(models()):
-        if limit is not None and i % (240 // limit):
+        if limit is not None and i % (240 // limit + 1):  # no multiple of the loops within
             continue
         exact = mpf.log_partition(model, "exact").value
         e = mpf.log_partition(model, "ais", key=i, betas=betas)
@@ -56,7 +56,7 @@ def summary(rows) -> dict[str, object]:
         "verdicts": dict(collections.Counter(row["verdict"] for row in rows)),
         "trusted_share_of_easy": float(np.mean([row["verdict"] == "trusted" for row in rows if easy(row)])),
         "coverage_of_trusted": float(np.mean([row["covered"] for row in trusted])),
-        "coverage_by_forward_interval_alone": float(np.mean([abs(row["error"]) <= 1.96 * row["stderr"] for row in trusted])),
+        "coverage_by_value_and_stderr_alone": float(np.mean([abs(row["error"]) <= 1.96 * row["stderr"] for row in trusted])),
         "trusted_off_by_more_than_1_nat": float(np.mean([abs(row["error"]) > 1 for row in trusted])),
         "largest_error_of_trusted": float(np.max(np.abs([row["error"] for row in trusted]))),
         "largest_error_of_others": max((abs(row["error"]) for row in rows if row["verdict"] != "trusted"), default=0.0),

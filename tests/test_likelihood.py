@@ -111,7 +111,7 @@ def test_seeds_are_reproducible():
 
 
 BAD = [
-    ({"method": "guess"}, "auto, exact, ais, csl, pseudo"),
+    ({"method": "guess"}, "auto, ais, exact, csl, pseudo"),
     ({"method": "ais", "chains": 1}, "at least 2 chains"),
     ({"method": "ais", "betas": 1}, "at least 2 temperatures"),
     ({"method": "ais", "schedule": "square"}, "linear, three-piece, adaptive"),
@@ -119,7 +119,7 @@ BAD = [
     ({"method": "ais", "chain": 3}, "no setting 'chain'"),
     ({"method": "csl", "betas": 3}, "CSL has no setting 'betas'"),
     ({"method": "csl", "thinning": 0}, "thinning"),
-    ({"method": "exact", "betas": 3}, "no settings"),
+    ({"method": "exact", "betas": 3}, "no setting 'betas': it has none"),
 ]
 
 

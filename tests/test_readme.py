@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks import docs
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/introduction.md"]
+PAGES = ["README.md", "docs/introduction.md", "docs/likelihood.md"]
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES
@@ -35,3 +36,9 @@ def test_links_lead_somewhere():
             continue
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_measured_figures_are_those_of_the_records():
+    """`python -m benchmarks.docs` writes them."""
+    page = docs.PAGE.read_text()
+    assert docs.filled(page) == page

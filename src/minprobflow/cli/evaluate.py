@@ -42,11 +42,11 @@ def evaluate(
 ) -> None:
     """Judge a model file on data."""
     from ..data.files import read_table
-    from ..likelihood import METHODS, from_log_partition, log_likelihood, log_partition
+    from ..likelihood import from_log_partition, log_likelihood, log_partition, methods
     from ..model_files import load
 
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
+    if method not in methods():
+        raise InputError(f"unknown method {method!r}: use one of {', '.join(methods())}")
     given = {"chains": chains, "betas": betas, "samples": samples, "target_stderr": target_stderr, "max_seconds": max_seconds}
     settings = {name: value for name, value in given.items() if value is not None}
     loaded = load(model)

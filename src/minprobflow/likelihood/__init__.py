@@ -1,22 +1,25 @@
 """Likelihoods with error bars and a verdict."""
 
+from .base import LogPartitionEstimator, estimators
 from .csl import CSL
 from .estimate import Estimate
 from .exact import exact_log_partition, exact_log_partition_and_gradient
-from .judge import METHODS, from_log_partition, log_likelihood, log_partition
+from .judge import from_log_partition, log_likelihood, log_partition, methods
 from .pseudo import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
 from .sandwich import AIS
 
 __all__ = [
     "AIS",
     "CSL",
-    "METHODS",
     "Estimate",
+    "LogPartitionEstimator",
+    "estimators",
     "exact_log_partition",
     "exact_log_partition_and_gradient",
     "from_log_partition",
     "log_likelihood",
     "log_partition",
+    "methods",
     "pseudo_log_likelihoods",
     "stochastic_pseudo_log_likelihoods",
 ]

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..enumeration import check_enumerable, log_partition, log_sums, n_slabs
+from ..enumeration import check_enumerable, log_partition, log_sums, n_slabs, smaller_layer
 from ..models.base import Model
+from .base import LogPartitionEstimator, Progress
+from .estimate import Estimate
 
 MAX_UNITS = 25
 SLABS_A_CALL = 4096
 
-Progress = Callable[[float], Any]
-"""called with the share of the work that is done"""
+
+@dataclass(frozen=True)
+class Exact(LogPartitionEstimator):
+    """Enumeration of the smaller layer. It has no settings."""
+
+    name: ClassVar[str] = "exact"
+
+    def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
+        value = exact_log_partition(model, None if progress is None else lambda share: progress("enumerating", share))
+        settings = {"units": smaller_layer(model).space.size}
+        return Estimate(value, 0.0, value, value, float("inf"), "exact", "trusted", settings)
 
 
-def exact_log_partition(model: Model, progress: Progress | None = None) -> float:
+def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = None) -> float:
     """log Z to about 14 digits, for up to 25 units in the smaller layer.
 
     >>> import minprobflow as mpf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,15 +14,19 @@ from ..enumeration import smaller_layer
 from ..errors import InputError
 from ..models.base import Model
 from ..numerics import all_finite, as_key
+from .base import Progress, estimators
 from .csl import CSL, csl
 from .estimate import Estimate
-from .exact import MAX_UNITS, as_float64, exact_log_partition
+from .exact import MAX_UNITS, as_float64
 from .pseudo import pseudo_log_likelihoods
-from .sandwich import AIS, Z95, sandwich
+from .sandwich import Z95
 
-Progress = Callable[[str, float], Any]
-METHODS = ("auto", "exact", "ais", "csl", "pseudo")
 ROWS = 2000
+
+
+def methods() -> list[str]:
+    """What `log_likelihood` can be had by."""
+    return ["auto", *estimators(), "csl", "pseudo"]
 
 
 def log_partition(
@@ -45,14 +48,13 @@ def log_partition(
     1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
     """
     _check_finite(model)
-    if method not in ("auto", "exact", "ais"):
-        raise InputError(f"log Z cannot be had by {method!r}: use auto, exact or ais")
-    if method == "exact" or (method == "auto" and smaller_layer(model).space.size <= MAX_UNITS):
-        if method == "exact" and settings:
-            raise InputError(f"exact enumeration has no settings, got {', '.join(settings)}: drop them")
-        value = exact_log_partition(model, progress and (lambda share: progress("enumerating", share)))
-        return Estimate(value, 0.0, value, value, float("inf"), "exact", "trusted", {"units": smaller_layer(model).space.size})
-    return sandwich(model, _settings(AIS, settings), key, base_data, progress)
+    known = estimators()
+    if method == "auto":
+        method = "exact" if smaller_layer(model).space.size <= MAX_UNITS else "ais"
+        settings = {} if method == "exact" else settings
+    if method not in known:
+        raise InputError(f"log Z cannot be had by {method!r}: use auto, {', '.join(known)}")
+    return _settings(known[method], settings).log_partition(model, key, base_data, progress)
 
 
 def log_likelihood(
@@ -68,8 +70,8 @@ def log_likelihood(
     The error is the estimator's. What the choice of examples adds is in `settings["stderr_over_examples"]`.
     """
     _check_finite(model)
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
+    if method not in methods():
+        raise InputError(f"unknown method {method!r}: use one of {', '.join(methods())}")
     rows = model.space.check(data)
     if method == "csl":
         return _by_csl(model, rows, _settings(CSL, settings), key, progress)
@@ -137,7 +139,7 @@ def _over_examples(values: Float[np.ndarray, " n"]) -> dict[str, Any]:
 def _settings(cls: type, given: dict[str, Any]) -> Any:
     known = [field.name for field in dataclasses.fields(cls)]
     for unknown in given.keys() - set(known):
-        raise InputError(f"{cls.__name__} has no setting {unknown!r}: it has {', '.join(known)}")
+        raise InputError(f"{cls.__name__} has no setting {unknown!r}: it has {', '.join(known) or 'none'}")
     return cls(**given)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,10 @@ from ..models.base import Annealable, Model
 from ..numerics import as_key
 from . import schedules
 from .ais import Side, base_samples, forward, parts, reverse, schedule
+from .base import LogPartitionEstimator, Progress
 from .estimate import Estimate, Verdict
 from .model_samples import Samples, gibbs_samples, tempered_samples
+from .weights import bennett
 
 Z95 = 1.96
 FEW_CHAINS = 10.0
@@ -26,8 +28,10 @@ GAP_TOO_WIDE = 2.0
 
 
 @dataclass(frozen=True)
-class AIS:
-    """Settings of annealed importance sampling in both directions."""
+class AIS(LogPartitionEstimator):
+    """Annealed importance sampling in both directions."""
+
+    name: ClassVar[str] = "ais"
 
     chains: int = 100
     betas: int | None = None
@@ -45,6 +49,9 @@ class AIS:
     max_betas: int = 64_000
     max_seconds: float | None = None
 
+    def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
+        return sandwich(model, self, key, base_data, progress)
+
     def __post_init__(self) -> None:
         if self.chains < 2:
             raise InputError(f"chains={self.chains}: AIS needs at least 2 chains to tell its error, better 100")
@@ -58,7 +65,7 @@ class AIS:
             raise InputError(f"sample_steps={self.sample_steps}: run the sampling chains for at least 2 steps")
 
 
-def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Callable[[str, float], Any] | None = None) -> Estimate:
+def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
     """log Z by AIS in both directions."""
     if not isinstance(model, Annealable):
         raise InputError(f"{type(model).__name__} has no path of models to anneal along: only exact enumeration can judge it")
@@ -90,7 +97,7 @@ def _both_sides(
     betas: Float[np.ndarray, " n"],
     rows: np.ndarray | None,
     settings: AIS,
-    progress: Callable[[str, float], Any] | None,
+    progress: Progress | None,
 ) -> tuple[Side, Side, dict[str, Side], Samples]:
     keys = jax.random.split(key, 5)
     low = forward(keys[0], model, base, betas, settings.chains, _phase(progress, "AIS"))
@@ -142,6 +149,10 @@ def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, 
     gap = high.log_partition - low.log_partition
     noise = float(np.hypot(low.mean.stderr, high.mean.stderr))
     ess = min(low.mean.ess, high.mean.ess)
+    value, stderr = low.log_partition, low.mean.stderr
+    if agree:  # else the upper side's samples are not the model's, and only the lower side is left
+        ratio, stderr = bennett(low.annealed.log_weights, pooled.annealed.log_weights)
+        value = ratio + low.log_partition - low.mean.value
     bad: list[str] = []
     wide: list[str] = []
     if ess < FEW_CHAINS:
@@ -153,14 +164,14 @@ def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, 
     if not agree:
         figures = ", ".join(f"{side.log_partition:.2f} from {name}" for name, side in groups.items())
         wide.append(f"the chains have not mixed: by where they started, reverse AIS gives {figures}")
-    if low.mean.stderr > settings.target_stderr:
-        wide.append(f"the standard error is {low.mean.stderr:.2f} nats")
+    if stderr > settings.target_stderr:
+        wide.append(f"the standard error is {stderr:.2f} nats")
     verdict: Verdict = "do not trust" if bad else "wide" if wide else "trusted"
     return Estimate(
-        value=low.log_partition,
-        stderr=low.mean.stderr,
-        lower=lower,
-        upper=upper,
+        value=value,
+        stderr=stderr,
+        lower=min(lower, value - Z95 * stderr),
+        upper=max(upper, value + Z95 * stderr),
         ess=ess,
         method="ais",
         verdict=verdict,
@@ -174,9 +185,10 @@ def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, 
             "forward": low.log_partition,
             "reverse": high.log_partition,
             "gap": gap,
-            "stderr_weights": low.mean.stderr_weights,
-            "stderr_bootstrap": low.mean.stderr_bootstrap,
+            "stderr_forward_weights": low.mean.stderr_weights,
+            "stderr_forward_bootstrap": low.mean.stderr_bootstrap,
             "stderr_reverse": high.mean.stderr,
+            "combined": agree,
             "ess_forward": low.mean.ess,
             "ess_reverse": high.mean.ess,
             "reverse_by_start": {name: side.log_partition for name, side in groups.items()},
@@ -191,9 +203,9 @@ def _with_reason(estimate: Estimate, reason: str) -> Estimate:
     return replace(estimate, warnings=(*estimate.warnings, reason))
 
 
-def _scaled(progress: Callable[[str, float], Any] | None, n: int) -> Callable[[str, float], Any] | None:
+def _scaled(progress: Progress | None, n: int) -> Progress | None:
     return None if progress is None else lambda phase, share: progress(f"{phase}, {n} temperatures", share)
 
 
-def _phase(progress: Callable[[str, float], Any] | None, name: str) -> Callable[[float], Any] | None:
+def _phase(progress: Progress | None, name: str) -> Callable[[float], Any] | None:
     return None if progress is None else lambda share: progress(name, share)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 BOOTSTRAPS = 1000
 
@@ -23,6 +23,27 @@ class LogMean(NamedTuple):
     def stderr(self) -> float:
         """The larger of the two."""
         return max(self.stderr_weights, self.stderr_bootstrap)
+
+
+def bennett(
+    forward: Float[np.ndarray, " n"], reverse: Float[np.ndarray, " m"], seed: int = 0, bootstraps: int = 200
+) -> tuple[float, float]:
+    """log Z/Z0 from the log-weights of both directions, and its error by resampling chains (Bennett 1976).
+
+    The root L of sum_F sigma(w - L - log n/m) = sum_R sigma(w + L + log n/m): of all ways to join the two sides the one
+    with the least variance, and no longer one-sided in its error.
+    """
+    rng = np.random.default_rng(seed)
+    draws = [w[np.vstack([np.arange(len(w)), rng.integers(len(w), size=(bootstraps, len(w)))])] for w in (forward, reverse)]
+    offset = np.log(len(forward) / len(reverse))
+    middle = (logsumexp(forward) - np.log(len(forward)) - logsumexp(reverse) + np.log(len(reverse))) / 2
+    spread = 10 + max(np.ptp(forward), np.ptp(reverse), abs(2 * (logsumexp(forward) - np.log(len(forward)) - middle)))
+    low, high = (np.full(bootstraps + 1, middle + sign * spread) for sign in (-1, 1))
+    for _ in range(60):
+        root = (low + high) / 2
+        excess = expit(draws[0] - root[:, None] - offset).sum(1) - expit(draws[1] + root[:, None] + offset).sum(1)
+        low, high = np.where(excess > 0, root, low), np.where(excess > 0, high, root)
+    return float(root[0]), float(root[1:].std(ddof=1))
 
 
 def log_mean(log_weights: Float[np.ndarray, " chains"], seed: int = 0) -> LogMean:

@@ -1,0 +1,102 @@
+# ruff: noqa: E501 (tables)
+"""Write the measured figures into docs/likelihood.md: `python -m benchmarks.docs`. A test checks that they are up to date."""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "likelihood.md"
+
+
+def result(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+
+
+def golden() -> str:
+    lines = [
+        "| seed | temperatures | log Z | forward | reverse | gap | 95% interval | test log-likelihood | verdict |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for run in result("golden")["runs"]:
+        z, ll, s = run["log_partition"], run["log_likelihood"], run["settings"]
+        lines.append(
+            f"| {run['seed']} | {s['betas']:,} | {z['value']:.2f} +- {z['stderr']:.2f} | {s['forward']:.2f} | {s['reverse']:.2f} | {s['gap']:+.2f} "
+            f"| [{z['lower']:.2f}, {z['upper']:.2f}] | {ll['value']:.2f} +- {ll['stderr']:.2f} | {run['verdict']} |"
+        )
+    return "\n".join(lines)
+
+
+def calibration() -> str:
+    parts = result("calibration")
+    columns = {"default settings": parts["default"], "only 5 temperatures": parts["only_5_temperatures"]}
+    lines = ["| | " + " | ".join(columns) + " |", "|---|---|---|"]
+    rows = {
+        "models": lambda r: str(r["models"]),
+        "verdict trusted / wide / do not trust": lambda r: " / ".join(
+            str(r["verdicts"].get(v, 0)) for v in ("trusted", "wide", "do not trust")
+        ),
+        "easy ones trusted": lambda r: f"{r['trusted_share_of_easy']:.0%}",
+        "trusted whose interval holds log Z": lambda r: f"{r['coverage_of_trusted']:.1%}",
+        "trusted off by more than 1 nat": lambda r: f"{r['trusted_off_by_more_than_1_nat']:.0%}",
+        "largest error of a trusted one (nats)": lambda r: f"{r['largest_error_of_trusted']:.2f}",
+        "largest error of the others (nats)": lambda r: f"{r['largest_error_of_others']:.2f}",
+        "trusted covered by value +- 1.96 stderr alone": lambda r: f"{r['coverage_by_value_and_stderr_alone']:.1%}",
+    }
+    lines += [f"| {name} | " + " | ".join(show(r) for r in columns.values()) + " |" for name, show in rows.items()]
+    return "\n".join(lines)
+
+
+def trap() -> str:
+    r = result("trap")
+    exact, ais, s = r["exact"]["value"], r["ais"], r["settings"]
+    starts = ", ".join(f"{value:.2f} from {name}" for name, value in s["reverse_by_start"].items())
+    return (
+        f"Enumeration: log Z {exact:.2f}. AIS ({s['chains']} chains, {s['betas']:,} temperatures): {ais['value']:.2f} +- {ais['stderr']:.2f}, "
+        f"{exact - ais['value']:.1f} nats too optimistic a likelihood.\nReverse AIS: {starts}. The sandwich is open by {s['gap']:.1f} nats; "
+        f"interval [{ais['lower']:.2f}, {ais['upper']:.2f}]; verdict: **{r['verdict']}**."
+    )
+
+
+def speed() -> str:
+    r = result("likelihood_speed")
+    ais, exact = r["ais"], r["exact"]
+
+    def seconds(part, name):
+        times = part["times"][name]
+        return f"{min(times):.3f} s ({max(times):.3f})"
+
+    return "\n".join(
+        [
+            "| | best (worst) | ratio |",
+            "|---|---|---|",
+            f"| AIS, {ais['setting']} | {seconds(ais, 'ais')} | {ais['ratio_to_products']:.2f}x its matrix products |",
+            f"| its matrix products alone, JAX / NumPy | {seconds(ais, 'products_jax')} / {seconds(ais, 'products_numpy')} | |",
+            f"| exact log Z, 784 x 20, float32 | {seconds(exact, 'ours_float32')} | {exact['speedup_float32']:.0f}x faster than plain float32 |",
+            f"| exact log Z, 784 x 20, float64 (default) | {seconds(exact, 'ours_float64')} | {exact['speedup_float64']:.0f}x faster than plain "
+            f"float64, {exact['speedup_float64_over_plain_float32']:.1f}x than plain float32 |",
+            f"| ... with its gradient, float64 | {seconds(exact, 'ours_float64_with_gradient')} | |",
+            f"| plain jitted log-sum-exp over 2^20 configurations, float32 / float64 | {seconds(exact, 'plain_float32')} / "
+            f"{seconds(exact, 'plain_float64')} | |",
+        ]
+    )
+
+
+def memory() -> str:
+    m = result("likelihood_speed")["memory"]
+    return (
+        f"annealing 784 x 500 with 500 chains the process peaked at {m['peak_mib_500_chains']:.0f} MiB, with 20,000 chains at "
+        f"{m['peak_mib_20000_chains']:.0f} MiB (the final states alone are {m['states_alone_mib_20000_chains']:.0f} MiB)."
+    )
+
+
+def filled(text: str) -> str:
+    """The page with every <!-- name --> ... <!-- end --> part made anew."""
+    for make in (golden, calibration, trap, speed, memory):
+        pattern = rf"(<!-- {make.__name__} -->\n).*?(\n<!-- end -->)"
+        text = re.sub(pattern, lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(filled(PAGE.read_text()))
