@@ -13,6 +13,10 @@ class ModelFileError(InputError):
     """A file is not a model or a training state that this version can read."""
 
 
+class DamagedFileError(ModelFileError):
+    """A file is cut off, altered or of another format: an earlier copy may do."""
+
+
 class TrainingDiverged(RuntimeError):
     """Parameters or objective became non-finite. `state` is the last good state."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -12,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from .errors import InputError, ModelFileError
+from .errors import DamagedFileError, InputError, ModelFileError
 
 FORMAT_VERSION = 1
 
@@ -53,7 +54,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
             metadata = file.metadata() or {}
     except (SafetensorError, OSError, ValueError, TypeError) as problem:
-        raise ModelFileError(f"{path} is truncated or not a safetensors file ({problem}): copy it again from its source") from problem
+        raise DamagedFileError(f"{path} is truncated or not a safetensors file ({problem}): copy it again from its source") from problem
     version = metadata.get("format_version", "")
     if not version.isdigit() or "kind" not in metadata:
         raise ModelFileError(
@@ -61,7 +62,17 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         )
     if int(version) > FORMAT_VERSION:
         raise ModelFileError(f"{path} has format version {version}, this release reads up to {FORMAT_VERSION}: upgrade minprobflow")
+    if metadata.get("sha256", _digest(tensors)) != _digest(tensors):  # files by other writers may come without
+        raise DamagedFileError(f"{path} has been altered since it was written (its checksum is wrong): copy it again from its source")
     return tensors, metadata
+
+
+def _digest(tensors: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
+        digest.update(tensors[name].tobytes())
+    return digest.hexdigest()
 
 
 def as_json(value: object) -> str:

@@ -1,11 +1,26 @@
-"""What a data set is."""
+"""What a data set is, and how data sets are found by name.
+
+A module of this folder (or a file of a folder named in MINPROBFLOW_PLUGINS) that calls `register` adds one.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Int, UInt8
+
+from ..errors import InputError
+
+
+class Labels(NamedTuple):
+    """Class labels of the three parts."""
+
+    train: Int[np.ndarray, " train"]
+    valid: Int[np.ndarray, " valid"]
+    test: Int[np.ndarray, " test"]
 
 
 class Dataset(NamedTuple):
@@ -17,3 +32,65 @@ class Dataset(NamedTuple):
     test: UInt8[np.ndarray, "test D"]
     image_shape: tuple[int, int] | None
     source: str
+    sha256: dict[str, str]  # of the files it came from
+    labels: Labels | None
+
+
+def in_three(
+    name: str,
+    parts: Sequence[np.ndarray],
+    image_shape: tuple[int, int] | None,
+    source: str,
+    sha256: dict[str, str] | None = None,
+    classes: Sequence[np.ndarray] | None = None,
+) -> Dataset:
+    """A data set from lists of its three parts."""
+    train, valid, test = parts
+    labels = None if classes is None else Labels(classes[0], classes[1], classes[2])
+    return Dataset(name, train, valid, test, image_shape, source, sha256 or {}, labels)
+
+
+class SourceFile(NamedTuple):
+    """A published file: its place in the data folder, its checksum, where to download it."""
+
+    name: str
+    sha256: str
+    urls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A data set that can be loaded by name."""
+
+    name: str
+    about: str
+    sizes: tuple[int, int, int]
+    width: int
+    files: tuple[SourceFile, ...]
+    """what must be in the data folder; none for an embedded set"""
+    load: Callable[..., Dataset]
+
+
+REGISTRY: dict[str, DatasetSpec] = {}
+
+
+def register(spec: DatasetSpec) -> DatasetSpec:
+    """Make a data set known by its name."""
+    REGISTRY[spec.name] = spec
+    return spec
+
+
+def binarise(pixels: UInt8[np.ndarray, "n D"], how: str = "threshold", seed: int = 0) -> UInt8[np.ndarray, "n D"]:
+    """Grey values 0 to 255 as bits: above half intensity ("threshold"), or one with probability value/255 ("stochastic")."""
+    if how == "threshold":
+        return (pixels > 127).astype(np.uint8)
+    if how == "stochastic":
+        uniform = np.random.default_rng(seed).integers(255, size=pixels.shape, dtype=np.uint8)  # 0 to 254
+        return (uniform < pixels).astype(np.uint8)
+    raise InputError(f"binarise={how!r}: use threshold or stochastic")
+
+
+def check_options(given: dict[str, Any], known: tuple[str, ...], name: str) -> None:
+    """Raise on an option that a data set does not have."""
+    for unknown in given.keys() - set(known):
+        raise InputError(f"data set {name!r} has no option {unknown!r}: it has {', '.join(known) or 'none'}")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Dataset
+from .base import Dataset, DatasetSpec, in_three, register
 
 
 def load() -> Dataset:
     """1,797 images thresholded at half intensity, shuffled with a fixed seed: 1,200 / 297 / 300."""
     from sklearn.datasets import load_digits
 
-    binary = (load_digits().data >= 8).astype(np.uint8)
-    binary = binary[np.random.default_rng(0).permutation(len(binary))]
-    return Dataset("digits", binary[:1200], binary[1200:1497], binary[1497:], (8, 8), "scikit-learn load_digits, pixel >= 8 of 16")
+    digits = load_digits()
+    order = np.random.default_rng(0).permutation(len(digits.data))
+    binary, classes = (digits.data >= 8).astype(np.uint8)[order], digits.target.astype(np.int64)[order]
+    parts = (slice(0, 1200), slice(1200, 1497), slice(1497, None))
+    source = "scikit-learn load_digits, pixel >= 8 of 16"
+    return in_three("digits", [binary[p] for p in parts], (8, 8), source, classes=[classes[p] for p in parts])
+
+
+register(DatasetSpec("digits", "handwritten digits of scikit-learn, thresholded; embedded", (1_200, 297, 300), 64, (), load))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import files
-from ..errors import ModelFileError
+from ..errors import DamagedFileError, ModelFileError
 from .state import TrainState
 
 KIND = "train_state"
@@ -54,6 +56,31 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
         value = jnp.asarray(tensors[name])
         leaves.append(value if plain is leaf else jax.random.wrap_key_data(value, impl=jax.random.key_impl(leaf)))
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def save_checkpoint(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Write a training state and keep the one before, under the same name with `.previous`."""
+    if Path(path).exists():
+        os.replace(path, previous(path))
+    save_state(state, path, settings)
+
+
+def load_checkpoint(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any]) -> TrainState | None:
+    """The last state written by `save_checkpoint`, or the one before if that is missing or damaged; None if there is none."""
+    found = [p for p in (Path(path), previous(path)) if p.exists()]
+    for candidate in found:
+        try:
+            return load_state(candidate, like, settings)
+        except DamagedFileError as problem:
+            if candidate == found[-1]:
+                raise
+            warnings.warn(f"{problem}. Going on from {found[-1]}", stacklevel=3)
+    return None
+
+
+def previous(path: str | os.PathLike[str]) -> Path:
+    """Where the checkpoint before the last one is kept."""
+    return Path(f"{os.fspath(path)}.previous")
 
 
 def _named_leaves(state: TrainState) -> list[tuple[str, jax.Array]]:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -23,7 +22,7 @@ from ..numerics import all_finite
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from .callbacks import Progress
-from .checkpoint import load_state, save_state
+from .checkpoint import load_checkpoint, save_checkpoint
 from .epoch import run_epoch, start
 from .settings import Settings
 from .state import Metrics, TrainState
@@ -124,8 +123,8 @@ def fit(
     )
     if state is None:
         state = _begin(settings, keys, starts, device_data)
-        if checkpoint is not None and resume and Path(checkpoint).exists():
-            state = load_state(checkpoint, state, record)
+        if checkpoint is not None and resume:
+            state = load_checkpoint(checkpoint, state, record) or state
     history: list[dict[str, Any]] = []
     bar = Progress() if progress or (progress is None and sys.stderr.isatty()) else None
     try:
@@ -137,9 +136,9 @@ def fit(
             means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()}
             event = Epoch(number, epochs, state.average or state.model, state, means, time.perf_counter() - begun)
             history.append({"epoch": number, **means, "seconds": event.seconds})
-            if checkpoint is not None:
-                save_state(state, checkpoint, record)
             answers = [callback(event) for callback in ([bar] if bar else []) + list(callbacks)]
+            if checkpoint is not None:  # after the callbacks: what they record of an epoch is never behind the checkpoint
+                save_checkpoint(state, checkpoint, record)
             if any(answers):
                 break
     finally:
@@ -172,7 +171,7 @@ def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, check
         cause = f"the learning rate ({record['learning_rate']}) is too high for these data: lower it, for example by a factor of ten"
     kept = "the exception's .state"
     if checkpoint is not None:
-        save_state(good, checkpoint, record)
+        save_checkpoint(good, checkpoint, record)
         kept += f" and {checkpoint}"
     raise TrainingDiverged(
         f"training stopped: parameters or objective became non-finite at update {step}. Likely cause: {cause}. "
