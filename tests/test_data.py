@@ -32,7 +32,7 @@ def available(spec):
 @pytest.mark.parametrize("name", SIZES)
 def test_known_sets_are_as_stated(name):
     spec = SIZES[name]
-    if not available(spec):
+    if not spec.is_present():
         pytest.skip(f"the files of {name} are not in the data folder (set MINPROBFLOW_DATA)")
     data = mpf.load_dataset(name)
     assert tuple(len(part) for part in (data.train, data.valid, data.test)) == spec.sizes
@@ -44,7 +44,7 @@ def test_known_sets_are_as_stated(name):
 
 
 def test_caltech_is_upright_and_polarity_explicit():
-    if not available(SIZES["caltech101-silhouettes"]):
+    if not SIZES["caltech101-silhouettes"].is_present():
         pytest.skip("Caltech-101 Silhouettes are not in the data folder (set MINPROBFLOW_DATA)")
     original, inverted = (mpf.load_dataset("caltech101-silhouettes", polarity=p) for p in ("original", "inverted"))
     assert original.train.mean() == pytest.approx(0.5511, abs=1e-4)

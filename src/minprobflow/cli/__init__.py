@@ -7,7 +7,7 @@ import sys
 import typer
 
 from ..errors import InputError, TrainingDiverged
-from . import evaluate
+from . import compare, datasets, evaluate, sample, train
 
 app = typer.Typer(
     name="minprobflow",
@@ -17,7 +17,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command(help=train.HELP)(train.train)
 app.command(help=evaluate.HELP)(evaluate.evaluate)
+app.command(help=sample.HELP)(sample.sample)
+app.command(help=compare.HELP)(compare.compare)
+app.add_typer(datasets.app, name="datasets")
 
 
 @app.callback()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,9 +15,11 @@ from .progress import progress_bar
 if TYPE_CHECKING:
     from ..likelihood import Estimate
 
-HELP = """Judge MODEL (a .safetensors file) on the rows of a file, in nats an example.
+HELP = """Judge a run folder on its test data, or a .safetensors file on the rows of a file, in nats an example.
 
 Examples:
+
+  minprobflow evaluate runs/mnist
 
   minprobflow evaluate model.safetensors --data test.npy
 
@@ -25,8 +28,11 @@ Examples:
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(metavar="MODEL.safetensors", help="the model file")],
-    data: Annotated[str, typer.Option(metavar="FILE", help="rows of 0 and 1: .npy, .npz, .npz:KEY, .csv or .csv.gz")],
+    model: Annotated[str, typer.Argument(metavar="RUN|MODEL.safetensors", help="a run folder or a model file")],
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="rows of 0 and 1: .npy, .npz, .npz:KEY, .csv or .csv.gz; by default a run's test data"),
+    ] = None,
     base_data: Annotated[
         str | None, typer.Option(metavar="FILE", help="rows whose means AIS starts from; by default those of --data")
     ] = None,
@@ -36,22 +42,23 @@ def evaluate(
     samples: Annotated[int | None, typer.Option(help="hidden samples of CSL from each chain  [default: 100]")] = None,
     target_stderr: Annotated[float | None, typer.Option(help="standard error of log Z to reach  [default: 0.1]")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="stop doubling when this time is used up")] = None,
+    which: Annotated[str, typer.Option("--model", help="best or last model of a run")] = "best",
     seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     quiet: Annotated[bool, typer.Option(help="no progress on standard error")] = False,
 ) -> None:
     """Judge a model file on data."""
-    from ..data.files import read_table
     from ..likelihood import from_log_partition, log_likelihood, log_partition, methods
-    from ..model_files import load
+    from ..runs.open import open_model
 
     if method not in methods():
         raise InputError(f"unknown method {method!r}: use one of {', '.join(methods())}")
     given = {"chains": chains, "betas": betas, "samples": samples, "target_stderr": target_stderr, "max_seconds": max_seconds}
     settings = {name: value for name, value in given.items() if value is not None}
-    loaded = load(model)
-    rows = loaded.space.check(read_table(data), data)
-    base = rows if base_data is None else loaded.space.check(read_table(base_data), base_data)
+    loaded = open_model(model, which)
+    rows, base = _rows(model, data, base_data)
+    rows = loaded.space.check(rows, data or model)
+    base = rows if base is None else loaded.space.check(base, base_data or model)
     log_z: Estimate | None = None
     with progress_bar(quiet) as progress:
         if method in ("csl", "pseudo"):
@@ -68,6 +75,20 @@ def evaluate(
     print(f"verdict         {result.verdict} ({result.method})")
     for warning in result.warnings:
         print(f"                - {warning}")
+
+
+def _rows(place: str, data: str | None, base_data: str | None) -> tuple[Any, Any]:
+    """Rows to judge on, and rows for the base model: from files, else a run's test and training data."""
+    from ..data.files import read_table
+    from ..runs.open import open_data
+
+    is_run = Path(place).is_dir()
+    if data is None and not is_run:
+        raise InputError("a model file comes without data: pass --data FILE")
+    run = open_data(place) if is_run and None in (data, base_data) else None
+    rows = read_table(data) if data is not None else run and run.test
+    base = read_table(base_data) if base_data is not None else None if run is None else run.train
+    return rows, base
 
 
 def _figures(estimate: Estimate) -> str:

@@ -69,6 +69,14 @@ class DatasetSpec:
     files: tuple[SourceFile, ...]
     """what must be in the data folder; none for an embedded set"""
     load: Callable[..., Dataset]
+    alternatives: tuple[tuple[SourceFile, ...], ...] = ()
+    """other files that do as well"""
+
+    def is_present(self) -> bool:
+        """Whether its files are in the data folder (they are checked when used)."""
+        from .folder import is_present
+
+        return any(all(map(is_present, files)) for files in (self.files, *self.alternatives))
 
 
 REGISTRY: dict[str, DatasetSpec] = {}

@@ -34,4 +34,6 @@ def load() -> Dataset:
     return in_three("mnist-fixed", parts, (28, 28), "Larochelle's fixed binarisation; rows are not in the order of MNIST's files", sums)
 
 
-register(DatasetSpec("mnist-fixed", "MNIST in the literature's fixed binarisation", (50_000, 10_000, 10_000), 784, FILES, load))
+register(
+    DatasetSpec("mnist-fixed", "MNIST in the literature's fixed binarisation", (50_000, 10_000, 10_000), 784, FILES, load, ((ARCHIVE,),))
+)

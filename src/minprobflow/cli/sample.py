@@ -1,0 +1,108 @@
+"""`minprobflow sample`: draw from a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..models.base import Model
+
+HELP = """Draw samples from a run folder or a model file, as a picture (.png) or rows (.npy).
+
+Examples:
+
+  minprobflow sample runs/mnist -n 64 --steps 1000 --out samples.png
+
+  minprobflow sample runs/mnist --start data --clamp top --steps 500 --out inpainted.png
+"""
+HALVES = ("top", "bottom", "left", "right")
+
+
+def sample(
+    place: Annotated[str, typer.Argument(metavar="RUN", help="a run folder or a .safetensors file")],
+    n: Annotated[int, typer.Option("-n", help="number of chains")] = 64,
+    steps: Annotated[int, typer.Option(help="Gibbs steps")] = 1000,
+    start: Annotated[str, typer.Option(help="noise, data or particles (of the training run)")] = "noise",
+    clamp: Annotated[str | None, typer.Option(metavar="MASK", help="units held: top, bottom, left, right, or a .npy mask")] = None,
+    which: Annotated[str, typer.Option("--model", help="best or last model of the run")] = "best",
+    out: Annotated[str, typer.Option(metavar="FILE", help=".png or .npy")] = "samples.png",
+    seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
+) -> None:
+    """Draw samples."""
+    import numpy as np
+
+    from .. import pictures
+    from ..files import write_atomically
+    from ..runs.open import open_data, open_model
+    from ..samplers import sample as draw
+
+    if Path(out).suffix not in (".png", ".npy"):
+        raise InputError(f"--out {out}: end it in .png or .npy")
+    model = open_model(place, which)
+    is_run = Path(place).is_dir()
+    shape = open_data(place).image_shape if is_run else _square(model.space.size)
+    begin = None if start == "noise" else _start(place, start, n, seed, is_run)
+    held = None if clamp is None else _mask(clamp, shape, model)
+    if held is not None and begin is None:
+        raise InputError("--clamp holds units of given rows: add --start data")
+    rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held)
+    if out.endswith(".npy"):
+        np.save(out, rows)
+    else:
+        if shape is None:
+            raise InputError(f"{model.space.size} units make no square picture: write --out samples.npy")
+        title = f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else "")
+        write_atomically(out, pictures.png(pictures.grid(rows, shape), title))
+    print(out)
+
+
+def _start(place: str, start: str, n: int, seed: int, is_run: bool) -> np.ndarray:
+    import numpy as np
+
+    from ..files import read
+    from ..runs import RunFolder
+    from ..runs.open import open_data
+
+    if start not in ("data", "particles") or not is_run:
+        raise InputError(f"--start {start}: use noise; or data or particles with a run folder")
+    if start == "data":
+        rows: Any = open_data(place).test
+    else:
+        tensors, _ = read(RunFolder(place).checkpoint)
+        if "rule.states" not in tensors:
+            raise InputError(f"the rule of {place} keeps no particles: use --start noise or data")
+        rows = tensors["rule.states"]
+    return np.asarray(rows)[np.random.default_rng(seed).choice(len(rows), size=n, replace=n > len(rows))]
+
+
+def _mask(clamp: str, shape: tuple[int, int] | None, model: Model) -> np.ndarray:
+    import numpy as np
+
+    from ..data.files import read_table
+
+    if clamp not in HALVES:
+        if not clamp.endswith(".npy"):
+            raise InputError(f"--clamp {clamp}: use {', '.join(HALVES)}, or a .npy file with one flag a unit")
+        return read_table(clamp).ravel() if Path(clamp).is_file() else read_table(clamp)
+    if shape is None:
+        raise InputError(f"--clamp {clamp} needs pictures: give a .npy mask with one flag for each of {model.space.size} units")
+    rows, columns = np.indices(shape)
+    held = {
+        "top": rows < shape[0] // 2,
+        "bottom": rows >= shape[0] // 2,
+        "left": columns < shape[1] // 2,
+        "right": columns >= shape[1] // 2,
+    }
+    return held[clamp].ravel()
+
+
+def _square(size: int) -> tuple[int, int] | None:
+    side = int(size**0.5)
+    return (side, side) if side * side == size else None

@@ -1,0 +1,153 @@
+"""`minprobflow train`: a training run in a folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..runs import RunConfig
+
+HELP = """Train an RBM; everything about the run is left in a folder.
+
+Without arguments it trains on the embedded digits. Stop it any time, and go on with --resume: it ends with the same
+parameters, bit for bit, as if it had never been stopped.
+
+Examples:
+
+  minprobflow train
+
+  minprobflow train --data mnist --rule fpmpf --k 10 --refresh 5 --hidden 200 --epochs 50 --batch-size 100 --out runs/mnist
+
+  minprobflow train --config mnist.toml --seed 1 --out runs/mnist-1
+
+  minprobflow train --resume --out runs/mnist
+"""
+
+
+def train(
+    data: Annotated[str | None, typer.Option(help="a data set (see minprobflow datasets) or a file  [default: digits]")] = None,
+    data_option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an option of the data set, such as binarise=stochastic; may be repeated")
+    ] = None,
+    rule: Annotated[str | None, typer.Option(help="cd, pcd, mpf-1flip, fmpf, pmpf, fpmpf or exact  [default: fpmpf]")] = None,
+    k: Annotated[int | None, typer.Option(help="Gibbs steps for each draw of particles")] = None,
+    refresh: Annotated[int | None, typer.Option(help="updates made with one draw of particles")] = None,
+    n_particles: Annotated[int | None, typer.Option(help="number of particles  [default: the batch size]")] = None,
+    min_ess: Annotated[float | None, typer.Option(help="draw anew when fewer particles than this share are effective")] = None,
+    o: Annotated[str | None, typer.Option(help="odd function of mpf-1flip: zero, sign or tanh")] = None,
+    hidden: Annotated[int | None, typer.Option(help="hidden units  [default: 16]")] = None,
+    tau: Annotated[float | None, typer.Option(help="temperature  [default: 1]")] = None,
+    epochs: Annotated[int | None, typer.Option(help="times to go through the data  [default: 50]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="examples an update  [default: 50]")] = None,
+    optimizer: Annotated[str | None, typer.Option(help="sgd, momentum or adam  [default: sgd]")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="decays to zero over the run  [default: what suits the rule]")] = None,
+    centred: Annotated[bool | None, typer.Option(help="the centred gradient  [default: on, but for adam]")] = None,
+    l1: Annotated[float | None, typer.Option(help="penalty on sum |W|")] = None,
+    l2: Annotated[float | None, typer.Option(help="penalty on sum W^2")] = None,
+    average: Annotated[str | None, typer.Option(help="decay of averaged parameters, such as 0.999, or polyak")] = None,
+    evaluate_every: Annotated[int | None, typer.Option(help="epochs between looks at the likelihood  [default: 1]")] = None,
+    seed: Annotated[int | None, typer.Option(help="all random numbers follow from it  [default: 0]")] = None,
+    config: Annotated[str | None, typer.Option(metavar="FILE.toml", help="settings by these names; flags win")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="where the run goes  [default: runs/DATA-RULE-HIDDEN-SEED]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the summary as one JSON object")] = False,
+) -> None:
+    """Train an RBM."""
+    flags = {name: value for name, value in locals().items() if name not in ("data_option", "config", "out", "resume", "quiet", "as_json")}
+    from ..runs import RunFolder, resolve, train_run
+
+    if average is not None and average != "polyak":
+        flags["average"] = _number(average, "--average")
+    if data_option:
+        flags["data_options"] = dict(_option(text) for text in data_option)
+    given = {name for name, value in flags.items() if value is not None}
+    if resume and out is not None and RunFolder(out).config_file.exists():
+        settings = RunFolder(out).read_config()
+        if given - {"epochs"} or config is not None:
+            raise InputError(f"--resume takes its settings from {out}: drop {', '.join(sorted(given - {'epochs'})) or '--config'}")
+        if epochs is not None:
+            settings = resolve(None, {**_as_dict(settings), "epochs": epochs})
+    elif resume:
+        raise InputError(f"there is no run to resume in {out or 'an unnamed folder'}: name it with --out")
+    else:
+        settings = resolve(config, flags)
+    place = out or f"runs/{settings.data.replace('/', '_')}-{settings.rule}-{settings.hidden}-{settings.seed}"
+    with _Display(settings, quiet) as show:
+        summary = train_run(settings, place, resume, show)
+    if as_json:
+        print(json.dumps(summary))
+        return
+    last = summary["last"]
+    print(f"run       {place}")
+    if "valid" in last:
+        print(f"valid     {last['valid']:.3f} nats ({last['method']}), train {last['train']:.3f}; best at epoch {summary['best_epoch']}")
+    print(f"models    {place}/model.safetensors (last), {place}/best.safetensors (best on validation)")
+
+
+def _as_dict(settings: RunConfig) -> dict[str, Any]:
+    import dataclasses
+
+    return dataclasses.asdict(settings)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--data-option {text}: write it as NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _number(text: str, flag: str) -> float:
+    try:
+        return float(text)
+    except ValueError as problem:
+        raise InputError(f"{flag} {text}: expected a number") from problem
+
+
+class _Display:
+    """Epoch, objective, likelihood, ESS, speed, time left: a live line on a terminal, plain lines elsewhere."""
+
+    def __init__(self, settings: RunConfig, quiet: bool):
+        self.settings, self.quiet = settings, quiet
+        self.bar: Any = None
+
+    def __enter__(self) -> Callable[..., None] | None:
+        if self.quiet:
+            return None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("epoch"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.task = self.bar.add_task("compiling", total=self.settings.epochs)
+            self.bar.start()
+        self.likelihood = ""
+        return self.show
+
+    def show(self, epoch: Any, look: Any) -> None:
+        if look is not None:
+            band = "" if look.stderr == 0 else f" +- {look.stderr:.1f}"
+            self.likelihood = f"  valid {look.valid:.2f}{band}"
+        m = epoch.metrics
+        line = f"objective {float(m['objective']):.4f}{self.likelihood}  ESS {float(m['ess']):.0%}  {epoch.seconds:.2g} s/epoch"
+        if self.bar is not None:
+            self.bar.update(self.task, completed=epoch.number, description=line)
+        else:
+            left = (epoch.epochs - epoch.number) * epoch.seconds
+            print(f"epoch {epoch.number}/{epoch.epochs}  {line}  {left:.0f} s left", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
