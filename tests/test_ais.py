@@ -8,9 +8,11 @@ import pytest
 from benchmarks import calibration
 
 import minprobflow as mpf
-from minprobflow.likelihood import schedules
-from minprobflow.likelihood.ais import base_samples, forward, reverse, schedule
-from minprobflow.likelihood.annealing import BLOCK, anneal, transition
+from minprobflow.likelihood import AIS, schedules
+from minprobflow.likelihood import sandwich as sandwich_module
+from minprobflow.likelihood.ais import Side, base_samples, forward, reverse, schedule
+from minprobflow.likelihood.annealing import BLOCK, Annealed, anneal, transition
+from minprobflow.likelihood.model_samples import Samples
 from minprobflow.likelihood.weights import bennett, log_mean
 from minprobflow.models import Annealable, FastAnnealing
 
@@ -129,6 +131,71 @@ def test_too_few_temperatures_are_not_trusted():
     assert "budget of temperatures ran out at 160" in later.warnings[-1]
     timed = mpf.log_partition(hard, "ais", first_betas=20, max_seconds=1e-3, target_stderr=1e-6)
     assert timed.settings["betas"] == 20 and "budget of time" in timed.warnings[-1]
+
+
+def side(log_z, spread, n=100, seed=0):
+    """A reverse side whose chains give log Z with this spread (log Z of the base is zero)."""
+    weights = -log_z + spread * np.random.default_rng(seed).normal(size=n) - spread**2 / 2
+    mean = log_mean(weights)
+    return Side(-mean.value, mean, Annealed(np.zeros((n, 1), np.uint8), weights, np.zeros(1)))
+
+
+def lower_side(log_z, spread, n=100):
+    annealed = side(-log_z, spread, n, seed=1).annealed
+    mean = log_mean(annealed.log_weights)
+    return Side(mean.value, mean, annealed)
+
+
+def judged(low, high, groups=None, settings=None):
+    groups = groups or {"ais": high, "noise": high}
+    return sandwich_module._judged(low, high, groups, Samples(high.annealed.states, 1.0), settings or AIS(), 1000, 1.0)
+
+
+def test_every_reason_of_the_verdict():
+    """One made-up case each."""
+    good = judged(lower_side(50.0, 0.2), side(50.0, 0.2))
+    assert good.verdict == "trusted" and good.lower < 50 < good.upper and good.warnings == ()
+    caught = side(45.0, 0.2, 96)
+    found = np.append(caught.annealed.log_weights, np.full(4, -50.0))
+    few_found_more = Side(-log_mean(found).value, log_mean(found), Annealed(np.zeros((100, 1), np.uint8), found, np.zeros(1)))
+    cases = [
+        (judged(lower_side(50.0, 0.2), side(51.0, 0.2)), "wide", "sandwich is open by 1"),
+        (judged(lower_side(50.0, 0.2), side(53.0, 0.2)), "do not trust", "sandwich is open by 3"),
+        (judged(lower_side(50.0, 0.2), side(49.0, 0.2)), "wide", "below the lower one"),
+        (judged(lower_side(50.0, 0.2), side(47.0, 0.2)), "do not trust", "below the lower one"),
+        (judged(lower_side(50.0, 3.0), side(50.0, 0.2)), "do not trust", "few effective chains"),
+        (judged(lower_side(50.0, 0.2), side(50.0, 0.2), settings=AIS(target_stderr=0.001)), "wide", "standard error"),
+        (judged(lower_side(50.0, 0.2), side(50.0, 0.2), {"ais": side(50.0, 0.2), "noise": side(49.0, 0.2)}), "wide", "have not mixed"),
+        (
+            judged(lower_side(50.0, 0.2), side(50.0, 0.2), {"ais": side(50.0, 0.2), "noise": side(40.0, 0.2)}),
+            "do not trust",
+            "have not mixed",
+        ),
+        (judged(lower_side(45.0, 0.2), few_found_more), "do not trust", "some chains find"),
+    ]
+    for estimate, verdict, reason in cases:
+        assert estimate.verdict == verdict, estimate
+        assert any(reason in warning for warning in estimate.warnings), estimate
+    assert cases[-1][0].upper >= 49.9
+
+
+@pytest.mark.parametrize("excess", [2.0, 5.0])
+def test_two_modes_that_nothing_moves_between_are_not_trusted(excess):
+    """The hidden unit 0 splits the model; the mode with it on holds exp(excess) times the mass of the other."""
+    n = 60
+    weights, hidden = np.zeros((n, 4)), np.zeros(4)
+    weights[:, 0] = 8.0
+    hidden[0] = excess + n * (np.log1p(np.exp(-3.0)) - np.log1p(np.exp(5.0)))
+    model = mpf.RBM(weights, np.full(n, -3.0), hidden)
+    estimate = mpf.log_partition(model, "ais", betas=1000)
+    assert estimate.value < log_z(model) - 1 and estimate.verdict == "do not trust"
+    assert estimate.lower <= log_z(model) <= estimate.upper
+
+
+def test_infinite_weights_are_an_error():
+    huge = mpf.RBM(np.full((6, 4), 3e38), np.zeros(6), np.zeros(4))
+    with pytest.raises(mpf.InputError, match="not finite"):
+        mpf.log_partition(huge, "ais", betas=50)
 
 
 @pytest.mark.parametrize("samples", ["gibbs", "tempering"])

@@ -67,6 +67,25 @@ def test_foreign_files_are_refused(write, message, tmp_path):
         mpf.load(path)
 
 
+def test_a_subclass_does_not_take_over_the_file_format(tmp_path):
+    class ZRBM(mpf.RBM):
+        pass
+
+    mpf.save(RBM, tmp_path / "model.safetensors")
+    assert type(mpf.load(tmp_path / "model.safetensors")) is mpf.RBM
+    assert ZRBM.kind == mpf.RBM.kind
+
+
+def test_an_altered_tensor_is_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    mpf.save(RBM, path)
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(mpf.ModelFileError, match="altered"):
+        mpf.load(path)
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     mpf.save(RBM, path)

@@ -62,6 +62,7 @@ BAD_SETTINGS = [
     ({"average": "mean"}, "polyak"),
     ({"l2": -1.0}, "negative"),
     ({"seeds": 0}, "seeds"),
+    ({"l2": float("nan")}, "finite"),
     ({"resume": True}, "checkpoint="),
 ]
 
@@ -226,9 +227,47 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
         mpf.fit(START, DATA, "pcd", **QUICK, checkpoint=path, resume=True)
     with pytest.raises(mpf.ModelFileError, match=r"data was"):
         mpf.fit(START, DATA[::-1], "cd", **QUICK, checkpoint=path, resume=True)
+    warmer = mpf.RBM(START.weights, START.visible_bias, START.hidden_bias, tau=2.0)
+    with pytest.raises(mpf.ModelFileError, match=r"model was .*tau=1\.0.*now .*tau=2\.0"):
+        mpf.fit(warmer, DATA, "cd", **QUICK, checkpoint=path, resume=True)
     with pytest.raises(mpf.ModelFileError, match="training state"):
         mpf.save(START, path)
         mpf.fit(START, DATA, "cd", **QUICK, checkpoint=path, resume=True)
+
+
+def test_every_update_and_epoch_has_its_own_random_numbers():
+    """At a vanishing rate nothing changes but the shuffle and the draws."""
+    still = {"epochs": 1, "batch_size": 50, "learning_rate": 1e-30}
+    state = mpf.fit(MODEL, DATA, "cd", **still).state
+    settings = {
+        "rule": mpf.CD(),
+        "optimizer": mpf.train.optimizer.build("sgd", True, 0.0, 0.0),
+        "batch_size": 50,
+        "average": None,
+        "replicas": False,
+    }
+    rate = mpf.train.optimizer.decaying_rate(1e-30, 100)
+    epochs = [run_epoch(state._replace(step=jnp.asarray(step)), jnp.asarray(DATA), rate, **settings)[1] for step in (0, 4, 0)]
+    np.testing.assert_array_equal(epochs[0].objective, epochs[2].objective)
+    assert not np.any(np.isclose(epochs[0].reconstruction_error, epochs[1].reconstruction_error, atol=1e-7))  # other batches
+    same_batch = mpf.fit(MODEL, np.tile(DATA[:50], (4, 1)), "cd", epochs=1, batch_size=200, learning_rate=1e-30)
+    one = mpf.fit(MODEL, DATA, "cd", epochs=3, batch_size=200, learning_rate=1e-30).history
+    assert len({float(record["objective"]) for record in one}) == 3  # the same batch, other draws
+    assert np.isfinite(same_batch.history[0]["objective"])
+
+
+@pytest.mark.parametrize("schedule", [optax.constant_schedule(0.1), lambda step: 0.1, optax.cosine_decay_schedule(0.1, 8)])
+def test_any_schedule_will_do(schedule):
+    assert np.isfinite(mpf.fit(START, DATA, "cd", **QUICK, learning_rate=schedule).model.weights).all()
+
+
+def test_replicas_are_counted():
+    fit = mpf.fit(START, DATA, "cd", **QUICK, seeds=2)
+    for i in (-1, 2):
+        with pytest.raises(mpf.InputError, match="there are 2"):
+            fit.replica(i)
+    with pytest.raises(mpf.InputError, match="seeds="):
+        mpf.fit(START, DATA, "cd", **QUICK).replica(0)
 
 
 def test_callbacks_see_every_epoch_and_can_stop(capsys):

@@ -112,7 +112,11 @@ def test_seeds_are_reproducible():
 
 BAD = [
     ({"method": "guess"}, "auto, ais, exact, csl, pseudo"),
-    ({"method": "ais", "chains": 1}, "at least 2 chains"),
+    ({"method": "ais", "chains": 1}, "at least 8 chains"),
+    ({"method": "ais", "betas": 0}, "at least 2 temperatures"),
+    ({"method": "auto", "chainz": 3}, "no setting 'chainz'"),
+    ({"method": "auto", "target_stderr": -1.0}, "positive"),
+    ({"method": "pseudo", "chains": 3}, "no settings"),
     ({"method": "ais", "betas": 1}, "at least 2 temperatures"),
     ({"method": "ais", "schedule": "square"}, "linear, three-piece, adaptive"),
     ({"method": "ais", "target_stderr": 0.0}, "positive"),

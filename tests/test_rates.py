@@ -24,6 +24,27 @@ def test_detailed_balance(model, o, float64):
     np.testing.assert_allclose(flow, flow.T, atol=1e-10)
 
 
+def test_rates_by_hand():
+    """sign gives Metropolis' min(1, p_i/p_j): the sign of o's argument matters, and detailed balance cannot see it."""
+    d = jnp.asarray([-3.0, -0.5, 0.0, 2.0])
+    np.testing.assert_allclose(log_rate(d), d / 2)
+    np.testing.assert_allclose(log_rate(d, odd_function("sign")), np.minimum(d, 0))
+    np.testing.assert_allclose(log_rate(d, odd_function("tanh")), (1 - np.tanh(d)) / 2 * d, rtol=1e-6)
+
+
+@pytest.mark.parametrize("o", ODD[1:])
+def test_o_reaches_training_and_its_metrics(o):
+    model = laws.MODELS["RBM-1-tau1.0"]
+    data = laws.draw(model, 100)
+    settings = {"epochs": 1, "batch_size": 100, "learning_rate": 1.0}
+    with_o, plain = (mpf.fit(model, data, mpf.MPF1Flip(o=choice), **settings) for choice in (o, "zero"))
+    assert not np.allclose(with_o.model.weights, plain.model.weights, atol=1e-4)
+    record = with_o.history[0]
+    assert record["log_flow"] == pytest.approx(record["objective"], rel=1e-6)
+    expected = jnp.mean(jnp.sum(jnp.exp(log_rate(flip_differences(model, jnp.asarray(data).astype(float)), odd_function(o))), 1))
+    assert record["objective"] == pytest.approx(float(jnp.log(expected)), rel=1e-4)
+
+
 def gradient_norm_at_truth(model, o):
     """Of J over all states weighted by their probability: infinite data."""
     states, p = laws.all_states(model).astype(float), jnp.asarray(laws.probabilities(model))

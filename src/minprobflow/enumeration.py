@@ -59,8 +59,3 @@ def log_sums(model: Model, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
         return logsumexp(-model.free_energy(model.space.states(slab * chunk + jnp.arange(chunk))))
 
     return jax.lax.map(one_slab, slabs)
-
-
-def probabilities(model: Model) -> Float[Array, " states"]:
-    """p(v) of every visible state, in the order of the space's enumeration."""
-    return jax.nn.softmax(-model.free_energy(model.space.states(jnp.arange(model.space.n_states))))

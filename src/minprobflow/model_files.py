@@ -72,7 +72,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 def model_kinds() -> dict[str, type[Model]]:
     """Every model family that has a file format, by its `kind`."""
-    return {c.kind: c for c in model_families() if c.kind is not None}
+    return {c.kind: c for c in model_families() if c.kind is not None and "kind" in c.__dict__}  # a subclass does not take over
 
 
 def model_families() -> list[type[Model]]:

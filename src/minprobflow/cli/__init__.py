@@ -7,7 +7,7 @@ import sys
 import typer
 
 from ..errors import InputError, TrainingDiverged
-from . import compare, datasets, evaluate, sample, train
+from . import compare, datasets, evaluate, report, sample, train
 
 app = typer.Typer(
     name="minprobflow",
@@ -21,6 +21,7 @@ app.command(help=train.HELP)(train.train)
 app.command(help=evaluate.HELP)(evaluate.evaluate)
 app.command(help=sample.HELP)(sample.sample)
 app.command(help=compare.HELP)(compare.compare)
+app.command(help=report.HELP)(report.report)
 app.add_typer(datasets.app, name="datasets")
 
 

@@ -34,9 +34,9 @@ class ParticleFlow(NamedTuple):
         """log of the weights that correct stale particles."""
         return (self.particles_old - self.particles) / 2
 
-    def ess(self) -> Float[Array, ""]:
-        """Effective share of the particles."""
-        return effective_share(self.log_weights())
+    def ess(self, o: OddFunction = jnp.zeros_like) -> Float[Array, ""]:
+        """Effective share of the particles, or of the examples if that is smaller: both are weighted."""
+        return jnp.minimum(effective_share(self.log_weights()), effective_share((self.data - self.data_old) / 2))
 
 
 class NeighbourFlow(NamedTuple):
@@ -48,9 +48,9 @@ class NeighbourFlow(NamedTuple):
         """log of the flow out of each data state."""
         return logsumexp(log_rate(self.differences, o), axis=1)
 
-    def ess(self) -> Float[Array, ""]:
+    def ess(self, o: OddFunction = jnp.zeros_like) -> Float[Array, ""]:
         """Effective share of the examples that the objective is made of."""
-        return effective_share(self.log_outflow())
+        return effective_share(self.log_outflow(o))
 
 
 Flow = ParticleFlow | NeighbourFlow

@@ -1,7 +1,7 @@
 """Connectivity to particles drawn from the model by k sampling steps (sections 4.2 and 4.3 of the paper).
 
 theta_old is the model the particles were drawn from. Particles and theta_old are renewed together, every `refresh`
-updates, or sooner when the weights that correct for their age leave too few effective particles.
+updates, or sooner when the weights that correct for their age leave too few effective particles or examples.
 """
 
 from __future__ import annotations
@@ -27,39 +27,41 @@ class Particles(NamedTuple):
     model_old: Model
     free_energy_old: Float[Array, "*replicas S"]
     age: Int[Array, "*replicas"]
-    ess: Float[Array, "*replicas"]
 
 
 def gibbs(start: Start, n_particles: int, k: int = 1, refresh: int = 1, min_ess: float = 0.5) -> Connectivity:
     """Particles after k steps from the data batch, from the last particles, or half from each.
 
     Args:
-        min_ess: renew early when the effective share of the particles at the last update fell below this.
+        min_ess: renew early when less than this share of the particles or of the batch is effective.
     """
     n_from_data = {"data": n_particles, "particles": 0, "both": n_particles // 2}[start]
 
     def init(key: Key[Array, ""], model: Model, data: UInt8[Array, "N D"]) -> Particles:
         rows = jax.random.randint(key, (n_particles,), 0, data.shape[0])
         f_old = jnp.zeros((n_particles,), jax.eval_shape(model.free_energy, data[rows]).dtype)
-        return Particles(data[rows], model, f_old, jnp.asarray(refresh), jnp.ones_like(f_old[0]))
+        return Particles(data[rows], model, f_old, jnp.asarray(refresh))
 
     def draw(key: Array, model: Model, old: Particles, batch: Float[Array, "B D"]) -> Particles:
         from_data = batch[jnp.arange(n_from_data) % batch.shape[0]]
         begin = jnp.concatenate([from_data, old.states[n_from_data:].astype(batch.dtype)])
         states = run(key, model, begin, k, default_kernel(model))
-        return Particles(states.astype(jnp.uint8), model, model.free_energy(states), jnp.zeros_like(old.age), jnp.ones_like(old.ess))
+        return Particles(states.astype(jnp.uint8), model, model.free_energy(states), jnp.zeros_like(old.age))
 
     def connect(key: Array, model: Model, old: Particles, batch: Array) -> Particles:
         if refresh == 1:
             return draw(key, model, old, batch)
-        due = (old.age >= refresh) | (old.ess < min_ess)
+        due = (old.age >= refresh) | (particle_flow(model, old, batch).ess() < min_ess)  # before the stale ones are used
         new = jax.lax.cond(any_replica(due), draw, lambda key, model, old, batch: old, key, model, old, batch)
         return jax.tree.map(lambda a, b: jnp.where(due, a, b), new, old)
 
     def flow(model: Model, state: Particles, batch: Array) -> tuple[ParticleFlow, Particles]:
-        f = ParticleFlow(
-            model.free_energy(batch), state.model_old.free_energy(batch), model.free_energy(state.states), state.free_energy_old
-        )
-        return f, state._replace(age=state.age + 1, ess=jax.lax.stop_gradient(f.ess()))
+        return particle_flow(model, state, batch), state._replace(age=state.age + 1)
 
     return Connectivity(init, connect, flow)
+
+
+def particle_flow(model: Model, state: Particles, batch: Float[Array, "B D"]) -> ParticleFlow:
+    """The free energies that the flow from this batch to these particles is made of."""
+    now, before = (m.free_energy(batch) for m in (model, state.model_old))
+    return ParticleFlow(now, before, model.free_energy(state.states), state.free_energy_old)

@@ -22,7 +22,7 @@ from ..models.base import Latent, Model
 from ..numerics import as_key
 
 GROUPS = 10  # of chains, for the jackknife
-ROWS = 1000  # examples at a time: memory is ROWS x chains, whatever their number
+ENTRIES = 200_000  # examples x chains at a time, whatever their numbers
 
 
 @dataclass(frozen=True)
@@ -54,31 +54,45 @@ class Result(NamedTuple):
     per_example: Float[np.ndarray, " n"]
 
 
-def csl(model: Model, rows: UInt8[np.ndarray, "n D"], settings: CSL, key: Any, progress: Callable[[float], Any] | None = None) -> Result:
-    """CSL of every row under one set of hidden samples."""
+def csl(
+    model: Model,
+    rows: UInt8[np.ndarray, "n D"],
+    settings: CSL,
+    key: Any,
+    start_rows: UInt8[np.ndarray, "m D"] | None = None,
+    progress: Callable[[float], Any] | None = None,
+) -> Result:
+    """CSL of every row under one set of hidden samples; chains that start at data start at `start_rows`."""
     if not isinstance(model, Latent):
         raise InputError(f"CSL needs a hidden layer, {type(model).__name__} has none: use exact or ais")
     key_start, key_run = jax.random.split(as_key(key))
     groups = min(GROUPS, settings.chains)
-    chains = -(-settings.chains // groups) * groups  # whole groups
+    chains = n_chains(settings)
     if settings.start == "data":
-        v = jnp.asarray(rows[np.random.default_rng(np.asarray(jax.random.key_data(key_start))).integers(len(rows), size=chains)]).astype(
-            float
-        )
+        begin = rows if start_rows is None else start_rows
+        chosen = np.random.default_rng(np.asarray(jax.random.key_data(key_start))).integers(len(begin), size=chains)
+        v = jnp.asarray(begin[chosen]).astype(float)
     else:
         v = jax.random.bernoulli(key_start, shape=(chains, model.space.size)).astype(float)
+    n_rows = max(ENTRIES // chains, 1)
     sums = np.full((2, groups, len(rows)), -np.inf)  # log of the sums of p(v|h) and of its square
     steps = settings.burn_in
     for i in range(settings.samples):
         v, h = _advance(jax.random.fold_in(key_run, i), model, v, jnp.asarray(steps))
         steps = settings.thinning
-        for first in range(0, len(rows), ROWS):
-            part = slice(first, first + ROWS)
+        for first in range(0, len(rows), n_rows):
+            part = slice(first, first + n_rows)
             new = _log_conditionals(model, h.reshape(groups, -1, h.shape[-1]), jnp.asarray(rows[part]))
             sums[:, :, part] = np.logaddexp(sums[:, :, part], np.asarray(new, np.float64))
         if progress:
             progress((i + 1) / settings.samples)
     return _summary(sums, chains * settings.samples)
+
+
+def n_chains(settings: CSL) -> int:
+    """Chains that are run: whole groups for the jackknife."""
+    groups = min(GROUPS, settings.chains)
+    return -(-settings.chains // groups) * groups
 
 
 def _summary(sums: Float[np.ndarray, "2 groups n"], count: int) -> Result:

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..models.base import Model
 from ..numerics import all_finite, as_key
 from .base import Progress, estimators
-from .csl import CSL, csl
+from .csl import CSL, csl, n_chains
 from .estimate import Estimate
 from .exact import MAX_UNITS, as_float64
 from .pseudo import pseudo_log_likelihoods
@@ -38,7 +38,7 @@ def log_partition(
         method: "exact" (enumeration, up to 25 units in the smaller layer), "ais" (annealed importance sampling in both
             directions), or "auto": exact where it can be had, else AIS.
         key: a seed or a JAX key.
-        base_data: rows whose means the base model of AIS gets, and where half of its sampling chains start.
+        base_data: rows whose means the base model of AIS gets, and where some of its sampling chains start.
         progress: called with what is being done and the share of it that is done.
         **settings: of AIS (see `AIS`): chains, betas, schedule, samples, target_stderr, target_gap, max_betas, max_seconds, ...
             Without `betas` the temperatures are doubled until the target or the budget is reached.
@@ -51,7 +51,9 @@ def log_partition(
     known = estimators()
     if method == "auto":
         method = "exact" if smaller_layer(model).space.size <= MAX_UNITS else "ais"
-        settings = {} if method == "exact" else settings
+        if method == "exact":
+            _settings(known["ais"], settings)  # wrong ones are an error even where none is needed
+            settings = {}
     if method not in known:
         raise InputError(f"log Z cannot be had by {method!r}: use auto, {', '.join(known)}")
     return _settings(known[method], settings).log_partition(model, key, base_data, progress)
@@ -64,7 +66,7 @@ def log_likelihood(
 
     Args:
         method: as for `log_partition`, or "csl" (a lower bound from hidden samples), or "pseudo" (no likelihood).
-        base_data: as for `log_partition`; by default `data`.
+        base_data: as for `log_partition`, by default `data`; where CSL's chains start with start="data".
         **settings: of AIS or CSL.
 
     The error is the estimator's. What the choice of examples adds is in `settings["stderr_over_examples"]`.
@@ -74,8 +76,11 @@ def log_likelihood(
         raise InputError(f"unknown method {method!r}: use one of {', '.join(methods())}")
     rows = model.space.check(data)
     if method == "csl":
-        return _by_csl(model, rows, _settings(CSL, settings), key, progress)
+        start_rows = None if base_data is None else model.space.check(base_data, "base data")
+        return _by_csl(model, rows, _settings(CSL, settings), key, start_rows, progress)
     if method == "pseudo":
+        if settings:
+            raise InputError(f"pseudo-likelihood has no settings, got {', '.join(settings)}: drop them")
         return _by_pseudo(model, rows)
     base_rows = rows if base_data is None else model.space.check(base_data, "base data")
     return from_log_partition(model, rows, log_partition(model, method, key=key, base_data=base_rows, progress=progress, **settings))
@@ -104,9 +109,17 @@ def free_energies(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndar
 _free_energy = jax.jit(lambda model, rows: model.free_energy(rows))
 
 
-def _by_csl(model: Model, rows: np.ndarray, settings: CSL, key: Any, progress: Progress | None) -> Estimate:
-    result = csl(model, rows, settings, as_key(key), progress and (lambda share: progress("CSL", share)))
+def _by_csl(model: Model, rows: np.ndarray, settings: CSL, key: Any, start_rows: np.ndarray | None, progress: Progress | None) -> Estimate:
+    report = None if progress is None else lambda share: progress("CSL", share)
+    result = csl(model, rows, settings, as_key(key), start_rows, report)
+    if not np.isfinite(result.value):
+        raise InputError("CSL is not finite: the model's weights are too large for single precision")
+    settings = dataclasses.replace(settings, chains=n_chains(settings))
     reasons = ["CSL is a lower bound: the likelihood is at or above it"]
+    if settings.start == "data" and start_rows is None:
+        reasons = [
+            "CSL is a lower bound only once the chains have forgotten the rows they started at, which are those judged: pass base_data"
+        ]
     verdict = "wide"
     if result.ess < 5:
         reasons.append(f"few effective samples ({result.ess:.1f} for half of the examples): it may be many nats too low, add samples")

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
 from ..errors import InputError
-from ..models.base import Annealable, Model
+from ..models.base import Annealable, Latent, Model
 from ..numerics import as_key
 from . import schedules
 from .ais import Side, base_samples, forward, parts, reverse, schedule
@@ -53,12 +53,15 @@ class AIS(LogPartitionEstimator):
         return sandwich(model, self, key, base_data, progress)
 
     def __post_init__(self) -> None:
-        if self.chains < 2:
-            raise InputError(f"chains={self.chains}: AIS needs at least 2 chains to tell its error, better 100")
+        for name in ("chains", "betas", "sample_steps", "first_betas", "max_betas"):
+            if not isinstance(getattr(self, name), int | None):
+                raise InputError(f"{name}={getattr(self, name)!r}: it must be a whole number")
+        if self.chains < 8:
+            raise InputError(f"chains={self.chains}: AIS needs at least 8 chains to tell its error, better 100")
         for name in ("target_stderr", "target_gap"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name}={getattr(self, name)}: it must be positive")
-        schedules.check(self.schedule, self.betas or self.first_betas)
+        schedules.check(self.schedule, self.first_betas if self.betas is None else self.betas)
         if self.samples not in ("gibbs", "tempering"):
             raise InputError(f"unknown samples {self.samples!r}: use gibbs or tempering")
         if self.sample_steps is not None and self.sample_steps < 2:
@@ -72,7 +75,7 @@ def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progr
     key, begun = as_key(key), time.perf_counter()
     rows = None if base_data is None else model.space.check(base_data, "base data")
     base = model.base(jnp.asarray(_base_means(jax.random.fold_in(key, 0), model, rows), jnp.result_type(float)))
-    n = settings.betas or settings.first_betas
+    n = min(settings.first_betas, settings.max_betas) if settings.betas is None else settings.betas
     betas = schedule(jax.random.fold_in(key, 1), model, base, settings.schedule, n)
     for attempt in range(2, 10_000):
         round_key = jax.random.fold_in(key, attempt)
@@ -101,7 +104,7 @@ def _both_sides(
 ) -> tuple[Side, Side, dict[str, Side], Samples]:
     keys = jax.random.split(key, 5)
     low = forward(keys[0], model, base, betas, settings.chains, _phase(progress, "AIS"))
-    groups = _starts(keys[1], low, base, rows, settings.chains)
+    groups = _starts(keys[1], model, low, base, rows, settings.chains)
     starts = np.concatenate(list(groups.values()))
     steps = settings.sample_steps or max(len(betas), 1000)
     if progress:
@@ -114,19 +117,24 @@ def _both_sides(
     return low, high, dict(zip(groups, parts(high, [len(group) for group in groups.values()]), strict=True)), samples
 
 
-def _starts(key: Key[Array, ""], low: Side, base: Model, rows: np.ndarray | None, chains: int) -> dict[str, UInt8[np.ndarray, "n D"]]:
-    """Where sampling chains start: at the ends of AIS chains by weight, at data (or the base), at noise.
+def _starts(
+    key: Key[Array, ""], model: Model, low: Side, base: Model, rows: np.ndarray | None, chains: int
+) -> dict[str, UInt8[np.ndarray, "n D"]]:
+    """Where sampling chains start: at the ends of AIS chains by weight, at data (or the base), at noise in either layer.
 
     If all agree in the end the chains have mixed. Noise matters: a model can have most of its mass far from the data
     and from the base, in a wide region that uniform noise falls into (CD-1 leaves such regions).
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    sizes = [len(part) for part in np.array_split(np.arange(chains), 3)]
+    sizes = [len(part) for part in np.array_split(np.arange(chains), 4 if isinstance(model, Latent) else 3)]
     p = np.exp(low.annealed.log_weights - low.annealed.log_weights.max())
     ends = low.annealed.states[rng.choice(len(p), size=sizes[0], p=p / p.sum())]
     middle = base_samples(key, base, sizes[1]) if rows is None else rows[rng.integers(len(rows), size=sizes[1])]
     noise = rng.integers(2, size=(sizes[2], ends.shape[1]))
     named = {"ais": ends, "base" if rows is None else "data": middle, "noise": noise}
+    if isinstance(model, Latent):
+        hidden = rng.integers(2, size=(sizes[3], model.transposed().space.size))
+        named["hidden noise"] = np.asarray(model.sample_visible(key, hidden))
     return {name: states.astype(np.uint8) for name, states in named.items()}
 
 
@@ -144,6 +152,8 @@ def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, 
     agree = apart <= settings.target_gap + 3 * float(np.hypot(highest.mean.stderr, lowest.mean.stderr))
     # chains caught in a region find only that region's share of Z: of figures that differ, the largest counts
     high = pooled if agree else highest
+    top, expected = _highest_chains(pooled)
+    hidden_mass = top - high.log_partition
     lower = min(side.log_partition - Z95 * side.mean.stderr for side in (low, high))
     upper = max(side.log_partition + Z95 * side.mean.stderr for side in (low, high))
     gap = high.log_partition - low.log_partition
@@ -161,9 +171,14 @@ def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, 
         (bad if gap > GAP_TOO_WIDE else wide).append(f"the sandwich is open by {gap:.2f} nats")
     if gap < -settings.target_gap - 3 * noise:
         (bad if -gap > GAP_TOO_WIDE else wide).append(f"the upper side is {-gap:.2f} nats below the lower one")
+    if hidden_mass > expected:
+        text = f"some chains find {hidden_mass:.2f} nats more than the others: there are regions between which nothing moves"
+        (bad if hidden_mass > GAP_TOO_WIDE else wide).append(text)
+        upper = max(upper, top)
     if not agree:
         figures = ", ".join(f"{side.log_partition:.2f} from {name}" for name, side in groups.items())
-        wide.append(f"the chains have not mixed: by where they started, reverse AIS gives {figures}")
+        text = f"the chains have not mixed: by where they started, reverse AIS gives {figures}"
+        (bad if apart > GAP_TOO_WIDE else wide).append(text)
     if stderr > settings.target_stderr:
         wide.append(f"the standard error is {stderr:.2f} nats")
     verdict: Verdict = "do not trust" if bad else "wide" if wide else "trusted"
@@ -197,6 +212,19 @@ def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, 
         },
         warnings=(*bad, *wide),
     )
+
+
+def _highest_chains(side: Side) -> tuple[float, float]:
+    """What the highest twentieth of the reverse chains give for log Z, and by how much it may exceed the mean of all.
+
+    A chain caught in a region gives that region's share of Z. In the mean of the weights chains that give much are swamped
+    by those that give little, so a few that found most of the mass show only here. Were the chains' figures normal,
+    the highest twentieth would lie two standard deviations up.
+    """
+    each = side.log_partition + side.mean.value - side.annealed.log_weights
+    spread = 1.4826 * float(np.median(np.abs(each - np.median(each))))
+    highest = np.sort(each)[-max(len(each) // 20, 2) :]
+    return float(highest.mean()), 1 + 4 * spread
 
 
 def _with_reason(estimate: Estimate, reason: str) -> Estimate:

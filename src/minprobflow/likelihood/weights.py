@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, logsumexp
 
-BOOTSTRAPS = 1000
+from ..errors import InputError
+
+BOOTSTRAPS = 300
 
 
 class LogMean(NamedTuple):
@@ -49,9 +51,11 @@ def bennett(
 def log_mean(log_weights: Float[np.ndarray, " chains"], seed: int = 0) -> LogMean:
     """log mean exp with both standard errors and the effective sample size."""
     n = len(log_weights)
+    if not np.isfinite(log_weights).all():
+        raise InputError("the importance weights are not finite: the model's energies are infinite or too large for single precision")
     value = float(logsumexp(log_weights) - np.log(n))
     relative = np.exp(log_weights - value)
-    draws = np.random.default_rng(seed).integers(n, size=(BOOTSTRAPS, n))
-    means = np.log(np.maximum(relative[draws].mean(1), 1e-300))
+    rng = np.random.default_rng(seed)
+    means = np.log([max(relative[rng.integers(n, size=n)].mean(), 1e-300) for _ in range(BOOTSTRAPS)])
     ess = float(relative.sum() ** 2 / (relative**2).sum())
     return LogMean(value, float(relative.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf"), float(means.std(ddof=1)), ess)

@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..connectivity.base import Connectivity
 from ..errors import InputError
 from ..models.base import Model
 from ..objectives import probability_flow
+from ..rates import OddFunction
 
 
 class Diagnostics(NamedTuple):
@@ -37,12 +39,12 @@ class Rule(NamedTuple):
     loss: Callable[..., tuple[Array, tuple[Any, Diagnostics]]]
 
 
-def join(connectivity: Connectivity, objective: Callable[[Any], Array]) -> Rule:
-    """A rule is a connectivity times an objective."""
+def join(connectivity: Connectivity, objective: Callable[[Any], Array], o: OddFunction = jnp.zeros_like) -> Rule:
+    """A rule is a connectivity times an objective; `o` is the odd function that log J and the ESS are reported for."""
 
     def loss(model: Model, state: Any, batch: Array) -> tuple[Array, tuple[Any, Diagnostics]]:
         flow, state = connectivity.flow(model, state, batch)
-        diagnostics = Diagnostics(probability_flow(flow), flow.ess())
+        diagnostics = Diagnostics(probability_flow(flow, o), flow.ess(o))
         return objective(flow), (state, jax.lax.stop_gradient(diagnostics))
 
     return Rule(connectivity.init, connectivity.connect, loss)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..connectivity import one_flip
 from ..objectives import probability_flow
-from ..rates import OddFunction, odd_function
+from ..rates import OddFunction, check_odd, odd_function
 from .base import Rule, RuleSpec, join
 
 
@@ -26,7 +26,8 @@ class MPF1Flip(RuleSpec):
     """odd function of Theorem 1: zero, sign, tanh or a callable"""
 
     def __post_init__(self) -> None:
-        odd_function(self.o)
+        check_odd(self.o)
 
     def build(self, batch_size: int) -> Rule:
-        return join(one_flip(), partial(probability_flow, o=odd_function(self.o)))
+        o = odd_function(self.o)
+        return join(one_flip(), partial(probability_flow, o=o), o)

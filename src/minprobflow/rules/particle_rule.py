@@ -33,7 +33,7 @@ class ParticleRule(RuleSpec):
     def __post_init__(self) -> None:
         for field in ("k", "refresh", "n_particles"):
             value = getattr(self, field)
-            if value is not None and (value != int(value) or value < 1):
+            if value is not None and (not isinstance(value, int) or value < 1):
                 raise InputError(f"{self.name}: {field}={value}, it must be a whole number of at least 1")
         if self.start == "both" and self.n_particles == 1:
             raise InputError(f"{self.name}: n_particles=1, it needs at least 2: half start at the data, half persist")

@@ -68,4 +68,5 @@ def _run(key: Key[Array, ""], model: Annealable, states: Array, betas: Array, st
         return states, swaps + jnp.mean(swap.astype(states.dtype), 1)
 
     states, swaps = jax.lax.fori_loop(0, steps, step, (states, jnp.zeros(rungs - 1, states.dtype)))
-    return Tempering(states, 2 * swaps / jnp.maximum(steps, 1))
+    attempts = (steps + 1 - jnp.arange(rungs - 1) % 2) // 2  # even pairs begin
+    return Tempering(states, swaps / jnp.maximum(attempts, 1))

@@ -82,7 +82,7 @@ def update(
     (objective, (rule_state, diagnostics)), gradient = jax.value_and_grad(rule.loss, has_aux=True)(state.model, connected, batch)
     change, optimiser = optimizer.update(gradient, state.optimiser, state.model, batch=batch)
     if rate is not None:
-        change = jax.tree.map(lambda x: -rate(state.step).astype(x.dtype) * x, change)
+        change = jax.tree.map(lambda x: -jnp.asarray(rate(state.step), x.dtype) * x, change)
     model = optax.apply_updates(state.model, change)
     averaged = None
     if average is not None:

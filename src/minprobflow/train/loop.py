@@ -48,6 +48,9 @@ class Fit(NamedTuple):
 
     def replica(self, i: int) -> Model:
         """One of the models trained at once with `seeds`."""
+        n = len(np.atleast_1d(self.state.step))
+        if not 0 <= i < n or np.ndim(self.state.step) == 0:
+            raise InputError(f"there is no replica {i}: " + (f"there are {n}" if np.ndim(self.state.step) else "train with seeds="))
         return jax.tree.map(lambda leaf: leaf[i], self.model)
 
 
@@ -110,7 +113,7 @@ def fit(
     rows = starts[0].space.check(data)
     settings = Settings(spec, epochs, batch_size, optimizer, learning_rate, centred, l1, l2, average, seed, seeds)
     settings = settings.checked(starts[0], rows)
-    record = {**settings.record(), "data": _digest(rows)}
+    record = {**settings.record(), "model": _description(starts[0]), "data": _digest(rows)}
     device_data, batches = jnp.asarray(rows), len(rows) // batch_size
     epoch_of = partial(
         run_epoch,
@@ -179,6 +182,11 @@ def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, check
         step,
         good,
     )
+
+
+def _description(model: Model) -> str:
+    """What a checkpoint does not hold of a model: its class, shapes and fixed settings such as tau."""
+    return repr(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), model)).split(" at 0x")[0]
 
 
 def _digest(rows: UInt8[np.ndarray, "n d"]) -> str:

@@ -36,14 +36,17 @@ class Settings:
 
     def checked(self, model: Model, rows: np.ndarray) -> Settings:
         """These settings with the defaults filled in; raises on what cannot work with this model and data."""
+        for name in ("epochs", "batch_size", "seed", "seeds"):
+            if not isinstance(getattr(self, name), int | np.integer | None):
+                raise InputError(f"{name}={getattr(self, name)!r}: it must be a whole number")
         if self.epochs < 1:
             raise InputError(f"epochs={self.epochs}: train for at least one")
         if not 1 <= self.batch_size <= len(rows):
             raise InputError(f"batch_size={self.batch_size} does not fit {len(rows)} examples: choose one from 1 to {len(rows)}")
         if self.seeds is not None and self.seeds < 1:
             raise InputError(f"seeds={self.seeds}: train at least one replica")
-        if min(self.l1, self.l2) < 0:
-            raise InputError(f"l1={self.l1}, l2={self.l2}: penalties cannot be negative")
+        if not (0 <= self.l1 < math.inf and 0 <= self.l2 < math.inf):
+            raise InputError(f"l1={self.l1}, l2={self.l2}: penalties must be finite and not negative")
         if not bool(all_finite(model)):
             raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
         self.rule.check(model)
@@ -58,7 +61,8 @@ class Settings:
             raise InputError(f"unknown optimizer {self.optimizer!r}: use one of {', '.join(OPTIMIZERS)}, or an optax optimiser")
         if self.learning_rate is None:
             return OPTIMIZERS[self.optimizer].scale * self.rule.default_rate
-        if not callable(self.learning_rate) and not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+        number = isinstance(self.learning_rate, int | float | np.number)
+        if not callable(self.learning_rate) and not (number and math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise InputError(f"learning_rate={self.learning_rate}: it must be a positive finite number")
         return self.learning_rate
 

@@ -1,0 +1,49 @@
+"""`minprobflow report`: a page about one or several runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from .progress import progress_bar
+
+HELP = """Write one HTML page about a run folder, or about several side by side.
+
+The page needs nothing else: it can be mailed, and opens without a network. The likelihood on test data, samples and how
+chains mix are computed once and kept in the run folder (evaluation.json, diagnostics.npz); a new best model renews them.
+
+Examples:
+
+  minprobflow report runs/mnist
+
+  minprobflow report runs/cd runs/fpmpf --out comparison.html
+"""
+
+
+def report(
+    places: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="run folders")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="where the page goes")] = "report.html",
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
+) -> None:
+    """Write a page about runs."""
+    from ..files import write_atomically
+    from ..report import page, read_run
+    from ..runs import RunFolder
+    from ..runs.diagnostics import diagnose
+
+    if Path(out).is_dir():
+        raise InputError(f"--out {out} is a folder: name a file in it, such as {Path(out) / 'report.html'}")
+    for place in places:  # before any long work
+        RunFolder(place).read_config()
+    for place in places:
+        with progress_bar(quiet) as progress:
+            diagnose(place, progress and (lambda phase, share, place=place: progress(f"{place}: {phase}", share)))
+    content = page([read_run(place) for place in places]).encode()
+    try:
+        write_atomically(out, content)
+    except OSError as problem:
+        raise InputError(f"{out} cannot be written ({problem.strerror}): choose another --out") from problem
+    print(out)

@@ -1,0 +1,110 @@
+"""From records to a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from . import run_figures
+from .figures import colour
+from .records import RunRecord
+from .template import PAGE
+
+REASONS = {
+    "exact": "log Z was summed over all states of the smaller layer: there is no estimation error.",
+    "ais": "Annealed importance sampling from both sides agrees within its target precision.",
+}
+MEANINGS = {
+    "trusted": "The figure and its interval can be relied on.",
+    "wide": "The interval holds, but it is wider than wanted.",
+    "do not trust": "Do not use this figure.",
+}
+
+
+def page(runs: Sequence[RunRecord]) -> str:
+    """One self-contained HTML page. With several runs it begins with a comparison."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    shared = run_figures.compared(runs) if len(runs) > 1 else []
+    several_data = len({(run.config["data"], repr(run.config["data_options"])) for run in runs}) > 1
+    sections = [_run(run, i) for i, run in enumerate(runs)]
+    return environment.from_string(PAGE).render(runs=sections, shared=shared, several_data=several_data)
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A figure as the page shows it; an open bound has none."""
+    return "unbounded" if value is None else f"{value:.{digits}f}"
+
+
+def _run(run: RunRecord, index: int) -> dict[str, Any]:
+    found = run.evaluation
+    spread = found["settings"].get("stderr_over_examples")
+    gap = float(run.diagnostics["free_energy_valid"] - run.diagnostics["free_energy_train"])
+    epochs = run.metrics[-1]["epoch"] if run.metrics else 0
+    return {
+        "id": f"run-{index + 1}",
+        "name": run.name,
+        "colour": colour(index),
+        "value": number(found["value"]),
+        "stderr": number(found["stderr"]),
+        "interval": f"[{number(found['lower'])}, {number(found['upper'])}]",
+        "part": found["part"],
+        "n": f"{found['n']:,}",
+        "spread": None if spread is None else number(1.96 * spread, 2),
+        "method": found["method"],
+        "verdict": found["verdict"],
+        "tone": {"trusted": "good", "wide": "fair"}.get(found["verdict"], "bad"),
+        "meaning": MEANINGS.get(found["verdict"], ""),
+        "reasons": found["warnings"] or [REASONS.get(found["method"], "")],
+        "rule": run.config["rule"],
+        "data": run.config["data"],
+        "hidden": run.config["hidden"],
+        "epochs": f"{epochs} of {run.config['epochs']}",
+        "unfinished": not run.summary,
+        "best_epoch": run.best_epoch,
+        "seconds": f"{run.seconds:.1f}",
+        "gap": number(gap),
+        "settings": _rows(run.config),
+        "environment": _rows(run.environment),
+        "evaluation": _rows(found["settings"]),
+        "curves": run_figures.training(run, index),
+        "samples": run_figures.samples(run),
+        "filters": run_figures.filters(run),
+        "filter_columns": run_figures.filter_columns(run),
+        "hidden_figures": run_figures.activations(run, index),
+        "mixing_figures": run_figures.mixing(run, index),
+        "mixing": _mixing(run),
+    }
+
+
+def _mixing(run: RunRecord) -> Markup:
+    arrays = run.diagnostics
+    length = f"{int(arrays['length']) - int(arrays['burn_in']):,}"
+    text = (
+        "Chains forget their free energy within about <b>{}</b> Gibbs steps"
+        if arrays["autocorrelation_resolved"]
+        else "Chains mix too slowly to be measured: they remember their free energy for at least <b>{}</b> Gibbs steps"
+    )
+    told = " (integrated autocorrelation time; {} chains of {} steps, half from data and half from noise)."
+    return Markup(text + told).format(f"{float(arrays['autocorrelation_time']):.1f}", int(arrays["chains"]), length)
+
+
+def _rows(record: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Names and values of a record, the nested ones with their names joined."""
+    rows: list[tuple[str, str]] = []
+    for name, value in record.items():
+        label = f"{prefix}{str(name).replace('_', ' ')}"
+        if isinstance(value, dict) and value:
+            rows += _rows(value, f"{label}: ")
+        elif value not in (None, {}, ""):
+            rows.append((label, _text(value)))
+    return rows
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return f"{value:.6g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,262 @@
+"""The report: what is on the page, where it comes from, and what a browser makes of it."""
+
+import base64
+import dataclasses
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minprobflow import cli
+from minprobflow.errors import InputError
+from minprobflow.report import page, read_run
+from minprobflow.runs import RunConfig, diagnostics, mixing, train_run
+from minprobflow.runs.diagnostics import diagnose, read_diagnostics, read_evaluation
+
+CONFIG = RunConfig(rule="cd", hidden=4, epochs=3, batch_size=100)
+FIGURES = [
+    "Log-likelihood",
+    "Objective",
+    "Effective particles",
+    "Reconstruction error",
+    "Gradient norm",
+    "Free-energy gap",
+    "From data",
+    "From noise",
+    "Hidden units",
+    "All activations",
+    "Autocorrelation",
+    "Where chains go",
+]
+SVGS, IMAGES, SHARED = 10, 11, 6  # of one run; 5 strips from data, 5 from noise, filters; of a comparison
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two diagnosed runs, one with a name that is markup."""
+    root = tmp_path_factory.mktemp("runs")
+    places = [str(root / "<b>x"), str(root / "pcd")]
+    train_run(CONFIG, places[0])
+    train_run(dataclasses.replace(CONFIG, rule="pcd", evaluate_every=2), places[1])
+    for place in places:
+        diagnose(place)
+    return places
+
+
+@pytest.fixture
+def copy(runs, tmp_path):
+    """A run to be damaged."""
+    return shutil.copytree(runs[0], tmp_path / "run")
+
+
+def command(capsys, monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["minprobflow", "report", *map(str, arguments)])
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as end:
+        code = end.code or 0
+    return code, *capsys.readouterr()
+
+
+def test_one_run(runs, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "page.html"
+    code, printed, progress = command(capsys, monkeypatch, runs[0], "--out", out)
+    assert (code, printed) == (0, f"{out}\n") and progress == ""  # nothing is left to compute
+    text = out.read_text()
+    for title in FIGURES:
+        assert f"<h4>{title}</h4>" in text
+    assert (text.count("<svg "), text.count("<img "), text.count('aria-label="')) == (SVGS, IMAGES, SVGS)
+    found = read_evaluation(runs[0])
+    assert f"{found['value']:.3f}" in text and f"[{found['lower']:.3f}, {found['upper']:.3f}]" in text
+    assert found["verdict"] == "trusted" and found["method"] == "exact" and found["n"] == 300
+    arrays = read_diagnostics(runs[0])
+    assert f"<b>{arrays['autocorrelation_time']:.1f}</b> Gibbs steps" in text
+    assert f"<b>{arrays['free_energy_valid'] - arrays['free_energy_train']:.3f}</b> nats" in text
+    environment = json.loads(Path(runs[0], "environment.json").read_text())
+    assert environment["versions"]["jax"] in text and environment["data"]["source"] in html.unescape(text)
+    assert "<dt>hidden</dt><dd>4</dd>" in text and "<dt>rule</dt><dd>cd</dd>" in text
+
+
+def test_several_runs_begin_with_a_comparison(runs):
+    text = page([read_run(place) for place in runs])
+    assert (text.count("<svg "), text.count("<img ")) == (2 * SVGS + SHARED, 2 * IMAGES)
+    table = html.unescape(re.sub(r"<[^>]*>", " ", text[text.index("<tbody>") : text.index("</tbody>")]))
+    for place in runs:
+        found, run = read_evaluation(place), read_run(place)
+        assert f"{found['value']:.3f}" in table and f"{found['stderr']:.3f}" in table and f"{run.seconds:.1f}" in table
+        assert run.best_epoch == run.summary["best_epoch"]
+    assert "different data" not in text
+    other = dataclasses.replace(read_run(runs[1]), config={**read_run(runs[1]).config, "data": "mnist"})
+    assert "different data" in page([read_run(runs[0]), other])
+    assert text.index("runs compared") < text.index("<tbody>") < text.index('id="run-1"') < text.index('id="run-2"')
+
+
+def test_page_is_self_contained_and_valid(runs):
+    text = page([read_run(place) for place in runs])
+    assert "<script" not in text and "@import" not in text
+    assert all(value.startswith(("data:", "#")) for value in re.findall(r'(?:src|href)="([^"]*)"', text))
+    assert not re.search(r"url\((?!#)", text)
+    names = re.findall(r' id="([^"]*)"', text)
+    assert len(names) == len(set(names))
+    assert all(f'id="{name}"' in text for name in re.findall(r"(?:url\(#|href=\"#)([^)\"]*)", text))
+    for image in re.findall(r'src="data:image/png;base64,([^"]*)"', text):
+        assert base64.b64decode(image).startswith(b"\x89PNG")
+
+
+def test_text_from_files_is_escaped(copy):
+    (copy / "environment.json").write_text(json.dumps({"<i>key": ["</style>", '"><script>']}))
+    evaluation = read_evaluation(copy)
+    (copy / "evaluation.json").write_text(json.dumps({**evaluation, "warnings": ["<u>why"], "method": "<s>", "verdict": "<em>"}))
+    text = page([dataclasses.replace(read_run(str(copy)), name="<b>x"), read_run(str(copy))])
+    for markup in ("<b>x", "<i>", "<script", "<u>", "<s>", "<em>"):
+        assert markup not in text
+    assert text.count("</style>") == 1 + text.count('<style type="text/css">') and "&lt;b&gt;x" in text
+
+
+def test_a_run_without_the_optional_records(copy):
+    for name in ("environment.json", "summary.json", "metrics.jsonl"):
+        (copy / name).unlink()
+    text = page([read_run(str(copy))])
+    assert "not finished" in text and "Not recorded." in text and text.count("<svg ") == SVGS
+
+
+def test_data_that_are_no_images(copy):
+    run = read_run(str(copy))
+    run = dataclasses.replace(run, diagnostics={**run.diagnostics, "image_shape": np.zeros(0, int)})
+    text = page([run])
+    assert "no images" in text and "<img " not in text
+
+
+def test_nothing_is_computed_twice(copy, monkeypatch):
+    diagnose(copy)  # the copy's times are in the order of copying
+    before = {name: (copy / name).stat().st_mtime_ns for name in ("evaluation.json", "diagnostics.npz")}
+    monkeypatch.setattr(diagnostics, "open_data", lambda place: pytest.fail("computed again"))
+    diagnose(copy)
+    assert before == {name: (copy / name).stat().st_mtime_ns for name in before}
+    os.utime(copy / "best.safetensors", (2e9, 2e9))  # a newer model
+    with pytest.raises(pytest.fail.Exception):
+        diagnose(copy)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"PK\x03\x04 not a zip", b"[1]", None])
+@pytest.mark.parametrize("name", ["evaluation.json", "diagnostics.npz"])
+def test_a_damaged_file_is_recomputed(copy, name, damage):
+    whole = (copy / name).read_bytes()
+    (copy / name).write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    diagnose(copy)
+    assert read_evaluation(copy) is not None and read_diagnostics(copy) is not None
+    assert (copy / name).read_bytes() == whole or name == "diagnostics.npz"  # a zip file holds the time
+
+
+def test_diagnostics_repeat(runs, copy):
+    (copy / "diagnostics.npz").unlink()
+    diagnose(copy)
+    first, again = read_diagnostics(runs[0]), read_diagnostics(copy)
+    for name in first:
+        np.testing.assert_array_equal(first[name], again[name])
+
+
+def test_diagnostics_are_right(runs):
+    arrays, run = read_diagnostics(runs[0]), read_run(runs[0])
+    best = next(r for r in run.metrics if r["epoch"] == run.best_epoch)
+    np.testing.assert_allclose(arrays["free_energy_valid"] - arrays["free_energy_train"], best["train"] - best["valid"], atol=1e-4)
+    assert arrays["activation_counts"].sum() == 4 * 297 and arrays["unit_activations"].shape == (4,)
+    assert arrays["states_from_data"].shape == arrays["states_from_noise"].shape == (5, 12, 64)
+    assert (arrays["states_from_noise"][0] != arrays["states_from_noise"][1]).any()
+    assert len(arrays["trace_from_data"]) == 3001
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
+def test_autocorrelation_time_of_an_autoregression(memory):
+    """x' = a x + noise has the integrated autocorrelation time (1 + a) / (1 - a)."""
+    random = np.random.default_rng(0)
+    values = np.zeros((4000, 40))
+    values[0] = random.normal(size=40) / np.sqrt(1 - memory**2)
+    for i in range(1, len(values)):
+        values[i] = memory * values[i - 1] + random.normal(size=40)
+    found = mixing.memory(values)
+    assert found.resolved and found.time == pytest.approx((1 + memory) / (1 - memory), rel=0.08)
+    np.testing.assert_allclose(found.autocorrelation[:5], memory ** np.arange(5), atol=0.03)
+
+
+def test_chains_that_stay_apart_do_not_count_as_mixed():
+    values = np.random.default_rng(0).normal(size=(1000, 10))
+    values[:, :5] += 10
+    found = mixing.memory(values)
+    assert not found.resolved and found.time > 100
+    assert mixing.memory(np.ones((100, 3))).time == 1  # chains that never move
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["missing"], "not a run folder"), (["RUN", "empty"], "not a run folder"), (["RUN", "--out", "empty"], "is a folder"),
+     (["unborn"], "no best.safetensors yet"), (["RUN", "--out", "file/page.html"], "cannot be written")],
+)  # fmt: skip
+def test_bad_input_ends_with_one_sentence(runs, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "unborn").mkdir()
+    (tmp_path / "unborn" / "config.json").write_text(CONFIG.to_json())
+    (tmp_path / "file").write_text("")
+    code, out, err = command(capsys, monkeypatch, *(runs[0] if a == "RUN" else a for a in arguments))
+    assert code == 2 and out == "" and err.startswith("error: ") and message in err and err.count("\n") == 1
+
+
+def test_reading_before_diagnosing(copy):
+    (copy / "evaluation.json").unlink()
+    with pytest.raises(InputError, match="diagnose"):
+        read_run(str(copy))
+
+
+@pytest.fixture
+def chromium(tmp_path):
+    """A function that opens a file in a headless browser of the given width."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not on PATH")
+    quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
+
+    def open_page(file, width, *flags):
+        switches = [f"--{flag}" for flag in quiet.split()]
+        where = [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},1200", "--enable-logging=stderr", "--v=0"]
+        done = subprocess.run(
+            [program, "--headless", *switches, *where, *flags, file.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        )
+        assert "CONSOLE" not in done.stderr
+        return done.stdout
+
+    return open_page
+
+
+PROBE = """<!doctype html><iframe style="width: {width}px; height: 900px; border: 0" srcdoc="{page}"></iframe>
+<script>addEventListener("load", () => {{ const page = document.querySelector("iframe").contentDocument, root = page.documentElement;
+const broken = [...page.images].filter(image => !image.naturalWidth).length;
+document.title = `${{root.clientWidth}} wide, ${{root.scrollWidth - root.clientWidth}} over, ${{broken}} broken`; }});</script>"""
+
+
+def test_in_a_browser(runs, tmp_path, chromium):
+    file, picture = tmp_path / "page.html", tmp_path / "page.png"
+    file.write_text(page([read_run(place) for place in runs]))
+    dom = chromium(file, 1280, "--dump-dom")
+    assert (dom.count("<svg "), dom.count("<img ")) == (2 * SVGS + SHARED, 2 * IMAGES)
+    chromium(file, 1280, f"--screenshot={picture}")
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_fits_the_screen(runs, tmp_path, chromium, width):
+    """In a frame: browsers do not make windows as narrow as a telephone's."""
+    text = page([read_run(place) for place in runs]).replace("</head>", "<style>::-webkit-scrollbar { display: none; }</style></head>")
+    (tmp_path / "frame.html").write_text(PROBE.format(width=width, page=html.escape(text)))
+    dom = chromium(tmp_path / "frame.html", 1400, "--dump-dom")
+    assert re.search(r"<title>(.*?)</title>", dom)[1] == f"{width} wide, 0 over, 0 broken"
