@@ -155,8 +155,8 @@ def test_every_reason_of_the_verdict():
     """One made-up case each."""
     good = judged(lower_side(50.0, 0.2), side(50.0, 0.2))
     assert good.verdict == "trusted" and good.lower < 50 < good.upper and good.warnings == ()
-    caught = side(45.0, 0.2, 96)
-    found = np.append(caught.annealed.log_weights, np.full(4, -50.0))
+    caught = side(45.0, 0.2, 95)
+    found = np.append(caught.annealed.log_weights, np.full(5, -50.0))
     few_found_more = Side(-log_mean(found).value, log_mean(found), Annealed(np.zeros((100, 1), np.uint8), found, np.zeros(1)))
     cases = [
         (judged(lower_side(50.0, 0.2), side(51.0, 0.2)), "wide", "sandwich is open by 1"),

@@ -23,8 +23,8 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metad
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             raise InputError(f"{name} has non-finite values, so {path} was left as it was: go back to the last good model")
-    content = save({name: np.asarray(t, order="C") for name, t in tensors.items()}, {**metadata, "format_version": str(FORMAT_VERSION)})
-    write_atomically(path, content)
+    whole = {name: np.asarray(t, order="C") for name, t in tensors.items()}
+    write_atomically(path, save(whole, {**metadata, "format_version": str(FORMAT_VERSION), "sha256": _digest(whole)}))
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:

@@ -69,4 +69,4 @@ def _run(key: Key[Array, ""], model: Annealable, states: Array, betas: Array, st
 
     states, swaps = jax.lax.fori_loop(0, steps, step, (states, jnp.zeros(rungs - 1, states.dtype)))
     attempts = (steps + 1 - jnp.arange(rungs - 1) % 2) // 2  # even pairs begin
-    return Tempering(states, swaps / jnp.maximum(attempts, 1))
+    return Tempering(states, swaps / jnp.maximum(attempts, 1).astype(swaps.dtype))
