@@ -1,0 +1,92 @@
+"""All settings of a run: one frozen dataclass that is the command's flags, the config file and the record."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..rules import RuleSpec, rule
+
+RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess", "o")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run is made of. None means: what suits the rule or the model."""
+
+    data: str = "digits"
+    data_options: dict[str, Any] = field(default_factory=dict)
+    rule: str = "fpmpf"
+    k: int | None = None
+    refresh: int | None = None
+    n_particles: int | None = None
+    min_ess: float | None = None
+    o: str | None = None
+    hidden: int = 16
+    tau: float = 1.0
+    epochs: int = 50
+    batch_size: int = 50
+    optimizer: str = "sgd"
+    learning_rate: float | None = None
+    centred: bool | None = None
+    l1: float = 0.0
+    l2: float = 0.0
+    average: float | str | None = None
+    evaluate_every: int = 1
+    seed: int = 0
+
+    def rule_spec(self) -> RuleSpec:
+        """The rule with those of its settings that are given."""
+        return rule(self.rule, **{name: getattr(self, name) for name in RULE_SETTINGS if getattr(self, name) is not None})
+
+    def checked(self) -> RunConfig:
+        """Raise on what cannot work whatever the data."""
+        self.rule_spec()
+        if self.hidden < 1 or self.evaluate_every < 1:
+            raise InputError(f"hidden={self.hidden}, evaluate_every={self.evaluate_every}: both must be at least 1")
+        return self
+
+    def to_json(self) -> str:
+        """As text, for the run folder."""
+        return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+
+
+def from_mapping(values: dict[str, Any], source: str) -> RunConfig:
+    """Settings by name; an unknown name is an error that suggests the nearest."""
+    types = {f.name: f for f in dataclasses.fields(RunConfig)}
+    for name in values:
+        if name not in types:
+            near = difflib.get_close_matches(name, types, 1)
+            hint = f": did you mean {near[0]!r}?" if near else f": the known ones are {', '.join(types)}"
+            raise InputError(f"{source} has an unknown setting {name!r}{hint}")
+    for name, value in values.items():
+        _check_type(name, value, str(types[name].type), source)
+    return RunConfig(**values).checked()
+
+
+def _check_type(name: str, value: Any, wanted: str, source: str) -> None:
+    kinds = {"int": int, "float": (int, float), "str": str, "bool": bool, "None": type(None), "dict[str, Any]": dict}
+    allowed = [kinds[part] for part in wanted.split(" | ")]
+    if not any(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for kind in allowed):  # type: ignore[arg-type]
+        raise InputError(f"{source}: {name} is {value!r}, expected {wanted}")
+
+
+def resolve(file: str | None, flags: dict[str, Any]) -> RunConfig:
+    """Settings from a TOML file, if any; flags that are given win."""
+    values: dict[str, Any] = {}
+    if file is not None:
+        path = Path(file)
+        if not path.is_file():
+            raise InputError(f"there is no config file {file}: check the path")
+        try:
+            values = tomllib.loads(path.read_text())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+            raise InputError(f"{file} is not valid TOML: {problem}") from problem
+    given = {name: value for name, value in flags.items() if value is not None}
+    return from_mapping({**values, **given}, file or "the command line")

@@ -1,0 +1,90 @@
+"""How well a model's Gibbs chains mix: the free energy along them, and how long they remember it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from ..likelihood.base import Progress
+from ..models.base import Model
+from ..samplers.kernels import Kernel, default_kernel
+
+SHOWN = (0, 1, 10, 100, 1000)  # steps after which the states are kept
+STEPS = 3000
+CHUNK = 250
+WINDOW = 5.0  # Sokal: sum the autocorrelation up to this many autocorrelation times
+
+
+class Chains(NamedTuple):
+    """What is kept of chains."""
+
+    states: Float[np.ndarray, "shown chains D"]
+    free_energy: Float[np.ndarray, "steps chains"]
+
+
+class Memory(NamedTuple):
+    """How long chains remember: the integrated autocorrelation time 1 + 2 (rho_1 + rho_2 + ...), in steps."""
+
+    autocorrelation: Float[np.ndarray, " lags"]
+    time: float
+    window: int
+    resolved: bool
+    """whether the chains were long enough; if not, the time is at least this"""
+
+
+def run_chains(key: Key[Array, ""], model: Model, start: Float[Array, "chains D"], progress: Progress | None, phase: str) -> Chains:
+    """Run for `STEPS` steps; keep the states at the steps of `SHOWN` and every free energy."""
+    kernel, v, states = default_kernel(model), start, []
+    energies = jnp.zeros((STEPS + 1, len(start))).at[0].set(model.free_energy(start))
+    stops = sorted({*SHOWN, *range(0, STEPS, CHUNK), STEPS})
+    for begin, end in zip([0, *stops], stops, strict=False):
+        v, energies = _walk(key, model, v, energies, begin, end, kernel)
+        if end in SHOWN:
+            states.append(np.asarray(v))
+        if progress:
+            progress(phase, end / STEPS)
+    return Chains(np.stack(states), np.asarray(energies, np.float64))
+
+
+@partial(jax.jit, static_argnames="kernel")
+def _walk(
+    key: Key[Array, ""],
+    model: Model,
+    v: Float[Array, "chains D"],
+    energies: Float[Array, "steps chains"],
+    begin: int | Array,
+    end: int | Array,
+    kernel: Kernel,
+) -> tuple[Array, Array]:
+    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        v, energies = carry
+        v = kernel(jax.random.fold_in(key, i), model, v, None)
+        return v, energies.at[i + 1].set(model.free_energy(v))
+
+    return jax.lax.fori_loop(begin, end, step, (v, energies))
+
+
+def memory(values: Float[np.ndarray, "steps chains"]) -> Memory:
+    """Autocorrelation around the mean of all chains: a chain that stays in a place of its own does not count as mixed.
+
+    >>> import numpy as np
+    >>> independent = np.random.default_rng(0).normal(size=(2000, 20))
+    >>> round(memory(independent).time, 1)
+    1.0
+    """
+    steps = len(values)
+    centred = values - values.mean()
+    spectrum = np.abs(np.fft.rfft(centred, 2 * steps, axis=0)) ** 2
+    covariance = np.fft.irfft(spectrum, axis=0)[:steps].mean(1) / np.arange(steps, 0, -1)
+    if covariance[0] <= 0:
+        return Memory(np.concatenate([[1.0], np.zeros(steps // 2 - 1)]), 1.0, 1, True)  # one state only
+    rho = (covariance / covariance[0])[: steps // 2]
+    times = 2 * np.cumsum(rho) - 1
+    enough = np.flatnonzero(np.arange(len(rho)) >= WINDOW * times)
+    window = int(enough[0]) if len(enough) else len(rho) - 1
+    return Memory(rho, float(max(times[window], 1.0)), window, bool(len(enough)))

@@ -1,0 +1,31 @@
+"""What the commands that look at a finished or unfinished run need: its model, its data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..data import Dataset, load_dataset
+from ..errors import InputError
+from ..model_files import load
+from ..models.base import Model
+from .folder import RunFolder
+
+
+def open_model(place: str, which: str = "best") -> Model:
+    """The model of a run folder ("best" on validation, or "last"), or of a model file."""
+    if not Path(place).is_dir():
+        return load(place)
+    folder = RunFolder(place)
+    folder.read_config()
+    if which not in ("best", "last"):
+        raise InputError(f"unknown model {which!r}: use best or last")
+    path = folder.best if which == "best" else folder.final
+    if not path.exists():
+        raise InputError(f"{place} has no {path.name} yet: finish the run with minprobflow train --resume --out {place}")
+    return load(path)
+
+
+def open_data(place: str) -> Dataset:
+    """The data set that a run was trained on."""
+    config = RunFolder(place).read_config()
+    return load_dataset(config.data, **config.data_options)

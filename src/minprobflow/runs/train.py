@@ -1,0 +1,116 @@
+"""One training run in a folder, from nothing or from where it was stopped."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import jax
+import numpy as np
+
+from .. import model_files, pictures
+from ..data import Dataset, load_dataset
+from ..errors import InputError
+from ..files import write_atomically
+from ..models import RBM
+from ..samplers import sample
+from ..train import Epoch, fit
+from .config import RunConfig
+from .folder import RunFolder
+from .monitor import Glance, glance
+
+Show = Callable[[Epoch, Glance | None], Any]
+
+
+def train_run(config: RunConfig, out: str | os.PathLike[str], resume: bool = False, show: Show | None = None) -> dict[str, Any]:
+    """Train as `config` says and leave everything in `out`; returns the summary."""
+    folder = RunFolder(out)
+    if folder.config_file.exists() and not resume:
+        raise InputError(f"{folder.path} already holds a run: go on with --resume, or choose another --out")
+    dataset = load_dataset(config.data, **config.data_options)
+    with folder.locked():
+        if not folder.config_file.exists():
+            write_atomically(folder.config_file, config.to_json().encode())
+        folder.write_json(folder.environment_file, environment(dataset))
+        return _train(config, folder, dataset, show)
+
+
+def _train(config: RunConfig, folder: RunFolder, dataset: Dataset, show: Show | None) -> dict[str, Any]:
+    best = max((r["valid"] for r in folder.read_metrics() if "valid" in r and folder.best.exists()), default=-np.inf)
+    begun = time.perf_counter()
+    provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
+
+    def record(epoch: Epoch) -> None:
+        nonlocal best
+        look = None
+        if epoch.number % config.evaluate_every == 0 or epoch.number == epoch.epochs:
+            look = glance(epoch.model, dataset, config.seed + epoch.number)
+            if look.valid > best:
+                best = look.valid
+                model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number})
+        metrics = {name: float(value) for name, value in epoch.metrics.items()}
+        seen = {} if look is None else {"train": look.train, "valid": look.valid, "stderr": look.stderr, "method": look.method}
+        folder.append_metrics({"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds})
+        if show:
+            show(epoch, look)
+
+    rbm = RBM.init(config.seed, dataset.train.shape[1], config.hidden, dataset.train, config.tau)
+    trained = fit(
+        rbm,
+        dataset.train,
+        config.rule_spec(),
+        epochs=config.epochs,
+        batch_size=config.batch_size,
+        optimizer=config.optimizer,
+        learning_rate=config.learning_rate,
+        centred=config.centred,
+        l1=config.l1,
+        l2=config.l2,
+        average=config.average,
+        seed=config.seed,
+        checkpoint=folder.checkpoint,
+        resume=True,
+        callbacks=[record],
+        progress=False,
+    )
+    model_files.save(trained.model, folder.final, {**provenance, "epoch": config.epochs})
+    _pictures(folder, trained.model, dataset)
+    metrics = folder.read_metrics()
+    summary = {
+        "run": str(folder.path),
+        "epochs": config.epochs,
+        "best_epoch": max((r for r in metrics if "valid" in r), key=lambda r: r["valid"], default={}).get("epoch"),
+        "last": metrics[-1] if metrics else {},
+        "seconds": time.perf_counter() - begun,
+    }
+    folder.write_json(folder.summary_file, summary)
+    return summary
+
+
+def _pictures(folder: RunFolder, model: Any, dataset: Dataset) -> None:
+    if dataset.image_shape is None:
+        return
+    drawn = pictures.png(pictures.grid(sample(model, n=64, steps=1000), dataset.image_shape), "samples after 1,000 Gibbs steps from noise")
+    filters = np.asarray(model.weights).T[:64]
+    shown = pictures.png(pictures.grid(filters, dataset.image_shape), f"weights of {len(filters)} hidden units", signed=True)
+    write_atomically(folder.path / "samples.png", drawn)
+    write_atomically(folder.path / "filters.png", shown)
+
+
+def environment(dataset: Dataset) -> dict[str, Any]:
+    """What one needs to know to make sense of the run later."""
+    packages = ("minprobflow", "jax", "jaxlib", "optax", "equinox", "numpy")
+    return {
+        "versions": {name: importlib.metadata.version(name) for name in packages},
+        "python": platform.python_version(),
+        "machine": {"system": platform.platform(), "processor": platform.processor(), "cores": os.cpu_count(), "jax": jax.default_backend()},
+        "command": sys.argv,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "data": {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256},
+    }
