@@ -109,7 +109,12 @@ def environment(dataset: Dataset) -> dict[str, Any]:
     return {
         "versions": {name: importlib.metadata.version(name) for name in packages},
         "python": platform.python_version(),
-        "machine": {"system": platform.platform(), "processor": platform.processor(), "cores": os.cpu_count(), "jax": jax.default_backend()},
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.processor(),
+            "cores": os.cpu_count(),
+            "jax": jax.default_backend(),
+        },
         "command": sys.argv,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "data": {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256},
