@@ -1,12 +1,12 @@
 # ruff: noqa: E501 (tables)
-"""Write the measured figures into docs/likelihood.md: `python -m benchmarks.docs`. A test checks that they are up to date."""
+"""Write the measured figures into the docs: `python -m benchmarks.docs`. A test checks that they are up to date."""
 
 import json
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "likelihood.md"
+PAGES = (ROOT / "docs" / "likelihood.md", ROOT / "docs" / "design-notes.md")
 
 
 def result(name):
@@ -90,13 +90,24 @@ def memory() -> str:
     )
 
 
+def random_bits() -> str:
+    lines = ["| chains x visible x hidden | products alone | fused bits | jax.random | ratios to the products |", "|---|---|---|---|---|"]
+    for row in result("random_bits")["rows"]:
+        best, worst = row["best_ms"], row["worst_ms"]
+        cells = " | ".join(f"{best[name]:.3f} ms ({worst[name]:.3f})" for name in ("products", "fused", "jax_random"))
+        ratios = " / ".join(f"{best[name] / best['products']:.2f}x" for name in ("fused", "jax_random"))
+        lines.append(f"| {' x '.join(map(str, row['shape']))} | {cells} | {ratios} |")
+    return "\n".join(lines)
+
+
 def filled(text: str) -> str:
     """The page with every <!-- name --> ... <!-- end --> part made anew."""
-    for make in (golden, calibration, trap, speed, memory):
+    for make in (golden, calibration, trap, speed, memory, random_bits):
         pattern = rf"(<!-- {make.__name__} -->\n).*?(\n<!-- end -->)"
         text = re.sub(pattern, lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL)
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text()))
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))

@@ -28,8 +28,8 @@ def test_a_model_that_fools_ais_is_flagged():
     result = trap.main(max_betas=4000)
     assert result["ais"]["value"] < result["exact"]["value"] - 5  # AIS alone is many nats too optimistic
     assert result["verdict"] == "do not trust"
-    assert result["settings"]["gap"] > 2
-    assert any("sandwich is open" in warning for warning in result["warnings"])
+    assert result["ais"]["upper"] > result["exact"]["value"] > result["ais"]["lower"]  # the sandwich shows it
+    assert result["ais"]["upper"] - result["ais"]["lower"] > 5
 
 
 @needs("mnist/train-images-idx3-ubyte.gz")

@@ -35,6 +35,7 @@ FIGURES = [
     "Autocorrelation",
     "Where chains go",
 ]
+SIDE_BY_SIDE = 3  # pictures of each run in the comparison
 SVGS, IMAGES, SHARED = 10, 11, 6  # of one run; 5 strips from data, 5 from noise, filters; of a comparison
 
 pytestmark = pytest.mark.xdist_group("report")
@@ -89,7 +90,7 @@ def test_one_run(runs, tmp_path, capsys, monkeypatch):
 
 def test_several_runs_begin_with_a_comparison(runs):
     text = page([read_run(place) for place in runs])
-    assert (text.count("<svg "), text.count("<img ")) == (2 * SVGS + SHARED, 2 * IMAGES)
+    assert (text.count("<svg "), text.count("<img ")) == (2 * SVGS + SHARED, 2 * (IMAGES + SIDE_BY_SIDE))
     table = html.unescape(re.sub(r"<[^>]*>", " ", text[text.index("<tbody>") : text.index("</tbody>")]))
     for place in runs:
         found, run = read_evaluation(place), read_run(place)
@@ -248,7 +249,7 @@ def test_in_a_browser(runs, tmp_path, chromium):
     file, picture = tmp_path / "page.html", tmp_path / "page.png"
     file.write_text(page([read_run(place) for place in runs]))
     dom = chromium(file, 1280, "--dump-dom")
-    assert (dom.count("<svg "), dom.count("<img ")) == (2 * SVGS + SHARED, 2 * IMAGES)
+    assert (dom.count("<svg "), dom.count("<img ")) == (2 * SVGS + SHARED, 2 * (IMAGES + SIDE_BY_SIDE))
     chromium(file, 1280, f"--screenshot={picture}")
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
 

@@ -162,6 +162,25 @@ def test_damage_to_any_file_is_survived_or_named(whole, tmp_path, name, damage):
         np.testing.assert_array_equal(left[key], right[key])
 
 
+def test_a_full_disk_stops_the_run_and_loses_nothing(whole, tmp_path, monkeypatch, capsys):
+    out, real, count = tmp_path / "run", os.fsync, 0
+
+    def full(descriptor):
+        nonlocal count
+        count += 1
+        if count == 14:  # somewhere in the middle of the run
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, _, err = run_cli(capsys, "train", *FLAGS, "--out", out)
+    assert code == 1 and "No space left" in err and err.count("\n") == 1
+    monkeypatch.undo()
+    assert 0 < len(RunFolder(out).read_metrics()) < 12
+    assert run_cli(capsys, "train", "--resume", "--quiet", "--out", out)[0] == 0
+    assert_same_model(whole, out)
+
+
 def test_two_processes_on_one_folder_are_refused(tmp_path):
     folder = RunFolder(tmp_path / "run")
     with folder.locked(), pytest.raises(mpf.InputError, match="another process"):

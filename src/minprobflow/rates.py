@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -32,8 +33,11 @@ def odd_function(o: str | OddFunction) -> OddFunction:
 
 def check_odd(o: str | OddFunction) -> None:
     """Raise if `o` names no odd function, or is a callable that is not odd."""
-    x, f = jnp.asarray([0.0, 0.1, 0.7, 1.5, 4.0, 20.0]), odd_function(o)
-    if not np.allclose(f(-x), -f(x), rtol=1e-5, atol=1e-6):
+    f = odd_function(o)
+    with jax.ensure_compile_time_eval():  # also where a rule is made inside a compiled function
+        x = jnp.asarray([0.0, 0.1, 0.7, 1.5, 4.0, 20.0])
+        odd = np.allclose(f(-x), -f(x), rtol=1e-5, atol=1e-6)
+    if not odd:
         raise InputError("o is not odd: o(-x) must equal -o(x), or the rates lose detailed balance")
 
 

@@ -40,8 +40,11 @@ def main() -> None:
     except TrainingDiverged as problem:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
+    except OSError as problem:  # a full disk, no permission: nothing half written is left
+        print(f"error: {problem}: mend that, and go on with --resume if it was a training run", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        print("stopped; a training run goes on with --resume", file=sys.stderr)
         sys.exit(1)
 
 

@@ -61,7 +61,7 @@ def gibbs(start: Start, n_particles: int, k: int = 1, refresh: int = 1, min_ess:
     return Connectivity(init, connect, flow)
 
 
-def particle_flow(model: Model, state: Particles, batch: Float[Array, "B D"]) -> ParticleFlow:
+def particle_flow(model: Model, state: Particles, batch: Array) -> ParticleFlow:
     """The free energies that the flow from this batch to these particles is made of."""
     now, before = (m.free_energy(batch) for m in (model, state.model_old))
     return ParticleFlow(now, before, model.free_energy(state.states), state.free_energy_old)

@@ -134,6 +134,20 @@ COMPARISON = """
 {% for run in runs %}<li><span class="swatch" style="background: {{ run.colour }}"></span>{{ run.name }}</li>{% endfor %}
 </ul>
 <div class="grid">{% for shown in shared %}{{ figure(shown) }}{% endfor %}</div>
+{% if runs | selectattr("samples") | list %}
+<h3>Samples and filters, side by side</h3>
+<div class="halves">
+{% for run in runs if run.samples %}
+<figure><figcaption><h4><span class="swatch" style="background: {{ run.colour }}"></span>{{ run.name }}</h4>
+<span>chains from data and from noise after the last number of steps; filters</span></figcaption>
+{% for title, strips in run.samples %}
+<div class="strip"><span>{{ title }}, {{ strips[-1][0] }}</span><div class="picture">{{ strips[-1][1] }}</div></div>
+{% endfor %}
+<div class="picture narrow" style="--columns: {{ run.filter_columns }}">{{ run.filters.content }}</div>
+</figure>
+{% endfor %}
+</div>
+{% endif %}
 {% endmacro %}
 """
 
