@@ -251,6 +251,10 @@ def test_sample_a_run(whole, capsys, tmp_path):
     run_cli(capsys, "sample", whole, "-n", 5, "--steps", 50, "--start", "data", "--clamp", "top", "--out", tmp_path / "rows.npy")
     tops = {tuple(row) for row in digits.test[:, :32]}
     assert all(tuple(row) in tops for row in np.load(tmp_path / "rows.npy")[:, :32])
+    np.save(tmp_path / "mask.npy", np.arange(64) < 32)
+    start = ("--start", "data", "--clamp", tmp_path / "mask.npy")
+    assert run_cli(capsys, "sample", whole, "-n", 5, "--steps", 9, *start, "--out", tmp_path / "rows.npy")[0] == 0
+    assert all(tuple(row) in tops for row in np.load(tmp_path / "rows.npy")[:, :32])
     code, out, _ = run_cli(capsys, "sample", whole, "--steps", 5, "--out", tmp_path / "s.png")
     assert code == 0 and (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG") and out.strip().endswith("s.png")
     for arguments, message in (

@@ -85,12 +85,12 @@ def _start(place: str, start: str, n: int, seed: int, is_run: bool) -> np.ndarra
 def _mask(clamp: str, shape: tuple[int, int] | None, model: Model) -> np.ndarray:
     import numpy as np
 
-    from ..data.files import read_table
+    from ..data.files import read_array
 
     if clamp not in HALVES:
         if not clamp.endswith(".npy"):
             raise InputError(f"--clamp {clamp}: use {', '.join(HALVES)}, or a .npy file with one flag a unit")
-        return read_table(clamp).ravel() if Path(clamp).is_file() else read_table(clamp)
+        return read_array(clamp).ravel()
     if shape is None:
         raise InputError(f"--clamp {clamp} needs pictures: give a .npy mask with one flag for each of {model.space.size} units")
     rows, columns = np.indices(shape)

@@ -18,7 +18,15 @@ KEYED = (".npz", ".mat")
 
 
 def read_table(name: str) -> np.ndarray:
-    """The numbers in a file, an example a row. `FILE.npz:KEY` and `FILE.mat:KEY` name one of several arrays.
+    """The numbers in a file, an example a row (see `read_array`)."""
+    array = read_array(name)
+    if array.ndim < 2:
+        raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example a row")
+    return array
+
+
+def read_array(name: str) -> np.ndarray:
+    """The numbers in a file, of any shape. `FILE.npz:KEY` and `FILE.mat:KEY` name one of several arrays.
 
     What the numbers mean is not checked here; that the file is whole and holds numbers is.
     """
@@ -37,7 +45,7 @@ def read_table(name: str) -> np.ndarray:
         raise InputError(f"{path} cannot be read ({reason}): is it whole, and of the format its name says?") from problem
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} holds {array.dtype} values: it must hold numbers")
-    if array.ndim < 2 or array.size == 0:
+    if array.size == 0:
         raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example a row")
     return array
 

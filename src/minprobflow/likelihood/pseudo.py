@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,7 +23,7 @@ def _all_units(model: Model, rows: UInt8[Array, "n D"]) -> Float[Array, " n"]:
     return -jnp.sum(jax.nn.softplus(flip_differences(model, rows.astype(float))), 1)
 
 
-@partial(jax.jit)
+@jax.jit
 def stochastic_pseudo_log_likelihoods(key: Key[Array, ""], model: Model, rows: UInt8[Array, "n D"]) -> Float[Array, " n"]:
     """D log p(v_i | rest) at one random unit of each row: right on average, at the cost of two free energies."""
     v = rows.astype(float)

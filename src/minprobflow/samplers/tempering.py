@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -45,7 +44,7 @@ def parallel_tempering(
     return _run(key, model, states, betas, steps, model.base(jnp.full(model.space.size, 0.5)) if base is None else base)
 
 
-@partial(jax.jit, static_argnames=())
+@jax.jit
 def _run(key: Key[Array, ""], model: Annealable, states: Array, betas: Array, steps: int | Int[Array, ""], base: Model) -> Tempering:
     rungs, chains, _ = states.shape
     kernel = default_kernel(model)
