@@ -131,6 +131,14 @@ def test_too_few_temperatures_are_not_trusted():
     assert timed.settings["betas"] == 20 and "budget of time" in timed.warnings[-1]
 
 
+def test_hopeless_cases_are_given_up_early():
+    """Far more temperatures than there are would be needed: doubling to the end would be in vain."""
+    hard = mpf.RBM(np.random.default_rng(0).normal(scale=6.0, size=(60, 14)), np.zeros(60), np.zeros(14), 0.5)
+    estimate = mpf.log_partition(hard, "ais", chains=20, first_betas=5, max_betas=5000, target_gap=0.001)
+    assert estimate.settings["betas"] < 1000
+    assert "temperatures would be needed" in estimate.warnings[-1]
+
+
 def side(log_z, spread, n=100, seed=0):
     """A reverse side whose chains give log Z with this spread (log Z of the base is zero)."""
     weights = -log_z + spread * np.random.default_rng(seed).normal(size=n) - spread**2 / 2

@@ -130,8 +130,8 @@ def test_learning_rate_decays_to_zero_by_default():
 @pytest.mark.parametrize("optimizer", ["momentum", "adam", optax.sgd(0.1, momentum=0.5)], ids=["momentum", "adam", "optax"])
 def test_optimizers_train(optimizer):
     with jax.numpy_dtype_promotion("standard"):  # optax's Adam divides by integers
-        fit = mpf.fit(START, DATA, "exact", epochs=30, batch_size=50, optimizer=optimizer)
-    assert fit.history[-1]["objective"] < fit.history[0]["objective"]
+        fit = mpf.fit(laws.MODELS["RBM-2-tau2.0"], DATA, "exact", epochs=30, batch_size=50, optimizer=optimizer)
+    assert fit.history[-1]["objective"] < fit.history[0]["objective"] - 0.02
 
 
 def test_the_centred_gradient_is_on_where_supported_and_matters():
@@ -208,7 +208,7 @@ def test_ten_seeds_at_once_compile_once_and_differ():
 def test_data_stay_uint8_on_the_device():
     text = run_epoch.lower(
         mpf.fit(START, DATA, "cd", **QUICK).state,
-        jnp.asarray(DATA),
+        jnp.asarray(np.tile(DATA, (10, 1))),
         None,
         rule=mpf.CD(),
         optimizer=mpf.train.optimizer.build("sgd", True, 0.0, 0.0),
@@ -216,8 +216,8 @@ def test_data_stay_uint8_on_the_device():
         average=None,
         replicas=False,
     ).as_text()
-    assert "tensor<200x5xui8>" in text
-    assert "tensor<200x5xf32>" not in text
+    assert "tensor<2000x5xui8>" in text
+    assert "tensor<2000x5xf32>" not in text
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
@@ -238,9 +238,9 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
 def test_every_update_and_epoch_has_its_own_random_numbers():
     """At a vanishing rate nothing changes but the shuffle and the draws."""
     still = {"epochs": 1, "batch_size": 50, "learning_rate": 1e-30}
-    state = mpf.fit(MODEL, DATA, "cd", **still).state
+    state = mpf.fit(MODEL, DATA, "exact", **still).state
     settings = {
-        "rule": mpf.CD(),
+        "rule": mpf.Exact(),
         "optimizer": mpf.train.optimizer.build("sgd", True, 0.0, 0.0),
         "batch_size": 50,
         "average": None,
@@ -249,11 +249,9 @@ def test_every_update_and_epoch_has_its_own_random_numbers():
     rate = mpf.train.optimizer.decaying_rate(1e-30, 100)
     epochs = [run_epoch(state._replace(step=jnp.asarray(step)), jnp.asarray(DATA), rate, **settings)[1] for step in (0, 4, 0)]
     np.testing.assert_array_equal(epochs[0].objective, epochs[2].objective)
-    assert not np.any(np.isclose(epochs[0].reconstruction_error, epochs[1].reconstruction_error, atol=1e-7))  # other batches
-    same_batch = mpf.fit(MODEL, np.tile(DATA[:50], (4, 1)), "cd", epochs=1, batch_size=200, learning_rate=1e-30)
+    assert not np.any(np.isclose(epochs[0].objective, epochs[1].objective, atol=1e-7))  # draws nothing: other batches
     one = mpf.fit(MODEL, DATA, "cd", epochs=3, batch_size=200, learning_rate=1e-30).history
     assert len({float(record["objective"]) for record in one}) == 3  # the same batch, other draws
-    assert np.isfinite(same_batch.history[0]["objective"])
 
 
 @pytest.mark.parametrize("schedule", [optax.constant_schedule(0.1), lambda step: 0.1, optax.cosine_decay_schedule(0.1, 8)])

@@ -1,24 +1,51 @@
-"""The generator is Threefry-2x32-20, bit for bit."""
+"""The generator is Threefry-2x32, bit for bit."""
+
+import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from minprobflow.random_bits import bernoulli, bits, threefry2x32
+from minprobflow.random_bits import bernoulli, bits, subkey, threefry2x32
+
+ZEROS, ONES, PI = ((0, 0), (0, 0)), ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2), ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3))
 
 
 @pytest.mark.parametrize(
-    ("key", "counter", "expected"),
+    ("rounds", "key_and_counter", "expected"),
     [  # the known-answer vectors published with Random123
-        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
-        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
-        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+        (20, ZEROS, (0x6B200159, 0x99BA4EFE)),
+        (20, ONES, (0x1CB996FC, 0xBB002BE7)),
+        (20, PI, (0xC4923A9C, 0x483DF7A0)),
+        (13, ZEROS, (0x9D1C5EC6, 0x8BD50731)),
+        (13, ONES, (0xFD36D048, 0x2D17272C)),
+        (13, PI, (0xBA3E4725, 0xF27D669E)),
     ],
 )
-def test_known_answers(key, counter, expected):
-    out = threefry2x32(tuple(jnp.uint32(k) for k in key), *(jnp.uint32(c) for c in counter))
+def test_known_answers(rounds, key_and_counter, expected):
+    key, counter = key_and_counter
+    out = threefry2x32(tuple(jnp.uint32(k) for k in key), *(jnp.uint32(c) for c in counter), rounds)
     assert tuple(int(x) for x in out) == expected
+
+
+def test_subkeys_differ_from_each_other_and_from_units_bits():
+    key = jax.random.key(3)
+    words = np.concatenate([np.asarray(jax.random.key_data(subkey(key, i))) for i in range(1000)])
+    assert len(np.unique(words)) == words.size
+    assert not set(words.tolist()) & set(np.asarray(bits(key, (1000,))).tolist())
+    first = jax.random.key_data(subkey(key, jnp.asarray(7)))
+    np.testing.assert_array_equal(first, jax.jit(lambda k: jax.random.key_data(subkey(k, 7)))(key))
+
+
+@pytest.mark.parametrize(("wanted", "answer"), [("20", "20"), ("13", "13"), ("7", "InputError")])
+def test_rounds_are_an_option(wanted, answer):
+    code = "from minprobflow import random_bits; print(random_bits.UNIT_ROUNDS)"
+    environment = {**os.environ, "MINPROBFLOW_ROUNDS": wanted}
+    out = subprocess.run([sys.executable, "-c", code], check=False, env=environment, capture_output=True, text=True)
+    assert answer in (out.stdout if wanted != "7" else out.stderr)
 
 
 def test_elements_keys_and_shapes_do_not_collide():

@@ -239,6 +239,8 @@ def test_evaluate_a_run(whole, capsys):
     record = json.loads(out)
     expected = mpf.log_likelihood(mpf.load(whole / "best.safetensors"), mpf.load_dataset("digits").test)
     assert code == 0 and record["log_likelihood"] == {**expected.record(), "n": 300}
+    kept = json.loads((whole / "evaluation.json").read_text())  # for the run's report
+    assert kept["value"] == json.loads(out)["log_likelihood"]["value"] and kept["part"] == "test"
     code, _, err = run_cli(capsys, "evaluate", whole / "model.safetensors")
     assert code == 2 and "--data FILE" in err
 

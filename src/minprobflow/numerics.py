@@ -29,23 +29,36 @@ def effective_share(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
 
     ESS/n = (sum w)^2 / (n sum w^2): one when all weights are equal, 1/n when one of them has it all.
     """
-    log_ess = 2 * logsumexp(log_weights) - logsumexp(2 * log_weights)
-    return jnp.exp(log_ess) / log_weights.shape[0]
+    weights = jnp.exp(log_weights - jnp.max(log_weights))
+    return jnp.square(jnp.sum(weights)) / (jnp.sum(jnp.square(weights)) * log_weights.shape[0])
+
+
+@jax.custom_jvp
+def sum_softplus(x: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
+    """sum over the last axis of softplus(x) = max(x, 0) + log(1 + exp(-|x|))."""
+    return jnp.sum(jnp.maximum(x, 0), -1) + _sum_log(1 + jnp.exp(-jnp.abs(x)))
+
+
+@sum_softplus.defjvp
+def _sum_softplus_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return sum_softplus(*primals), jnp.sum(jax.nn.sigmoid(primals[0]) * tangents[0], -1)
 
 
 def sum_softplus_difference(a: Float[Array, "*batch n"], b: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
-    """sum over the last axis of softplus(a) - softplus(b), with one logarithm for each product of 16 terms.
+    """sum over the last axis of softplus(a) - softplus(b)."""
+    ratio = (1 + jnp.exp(-jnp.abs(a))) / (1 + jnp.exp(-jnp.abs(b)))
+    return jnp.sum(jnp.maximum(a, 0) - jnp.maximum(b, 0), -1) + _sum_log(ratio)
 
-    softplus(x) = max(x, 0) + log(1 + exp(-|x|)); the second part lies within log 2, so products cannot overflow.
-    """
+
+def _sum_log(x: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
+    """sum of log(x) over the last axis, x within [1/2, 2], with one logarithm for each product of 16."""
     group = 16
-    padding = [(0, 0)] * (a.ndim - 1) + [(0, -a.shape[-1] % group)]
-    ratio = jnp.pad((1 + jnp.exp(-jnp.abs(a))) / (1 + jnp.exp(-jnp.abs(b))), padding, constant_values=1)
-    columns = jnp.split(ratio, group, axis=-1)
+    padding = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % group)]
+    columns = jnp.split(jnp.pad(x, padding, constant_values=1), group, axis=-1)
     product = columns[0]
     for column in columns[1:]:  # unrolled: one fused loop
         product = product * column
-    return jnp.sum(jnp.maximum(a, 0) - jnp.maximum(b, 0), -1) + jnp.sum(jnp.log(product), -1)
+    return jnp.sum(jnp.log(product), -1)
 
 
 def squared_norm(tree: object) -> Float[Array, ""]:

@@ -49,6 +49,7 @@ def evaluate(
 ) -> None:
     """Judge a model file on data."""
     from ..likelihood import from_log_partition, log_likelihood, log_partition, methods
+    from ..runs.diagnostics import keep_evaluation
     from ..runs.open import open_model
 
     if method not in methods():
@@ -66,6 +67,8 @@ def evaluate(
         else:
             log_z = log_partition(loaded, method, key=seed, base_data=base, progress=progress, **settings)
             result = from_log_partition(loaded, rows, log_z)
+            if Path(model).is_dir() and which == "best" and data is None and base_data is None and len(rows):
+                keep_evaluation(model, log_z, result)
     if as_json:
         print(json.dumps(_record(log_z, result)))
         return

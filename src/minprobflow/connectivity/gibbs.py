@@ -23,13 +23,14 @@ Start = Literal["data", "particles", "both"]
 class Particles(NamedTuple):
     """Negative particles and what is needed to weigh them."""
 
-    states: UInt8[Array, "*replicas S D"]
-    model_old: Model
+    states: Float[Array, "*replicas S D"]
+    model_old: Model | None  # None where each update draws anew and thus knows its batch:
+    data_old: Float[Array, "*replicas B"] | None  # F of the batch at theta_old is kept then
     free_energy_old: Float[Array, "*replicas S"]
     age: Int[Array, "*replicas"]
 
 
-def gibbs(start: Start, n_particles: int, k: int = 1, refresh: int = 1, min_ess: float = 0.5) -> Connectivity:
+def gibbs(start: Start, batch_size: int, n_particles: int, k: int = 1, refresh: int = 1, min_ess: float = 0.5) -> Connectivity:
     """Particles after k steps from the data batch, from the last particles, or half from each.
 
     Args:
@@ -39,14 +40,16 @@ def gibbs(start: Start, n_particles: int, k: int = 1, refresh: int = 1, min_ess:
 
     def init(key: Key[Array, ""], model: Model, data: UInt8[Array, "N D"]) -> Particles:
         rows = jax.random.randint(key, (n_particles,), 0, data.shape[0])
-        f_old = jnp.zeros((n_particles,), jax.eval_shape(model.free_energy, data[rows]).dtype)
-        return Particles(data[rows], model, f_old, jnp.asarray(refresh))
+        return made(model, data[rows].astype(float), data[:batch_size].astype(float), jnp.asarray(refresh))
 
     def draw(key: Array, model: Model, old: Particles, batch: Float[Array, "B D"]) -> Particles:
         from_data = batch[jnp.arange(n_from_data) % batch.shape[0]]
-        begin = jnp.concatenate([from_data, old.states[n_from_data:].astype(batch.dtype)])
-        states = run(key, model, begin, k, default_kernel(model))
-        return Particles(states.astype(jnp.uint8), model, model.free_energy(states), jnp.zeros_like(old.age))
+        begin = jnp.concatenate([from_data, old.states[n_from_data:]])
+        return made(model, run(key, model, begin, k, default_kernel(model)), batch, jnp.zeros_like(old.age))
+
+    def made(model: Model, states: Float[Array, "S D"], batch: Float[Array, "B D"], age: Array) -> Particles:
+        fresh = refresh == 1
+        return Particles(states, None if fresh else model, model.free_energy(batch) if fresh else None, model.free_energy(states), age)
 
     def connect(key: Array, model: Model, old: Particles, batch: Array) -> Particles:
         if refresh == 1:
@@ -63,5 +66,5 @@ def gibbs(start: Start, n_particles: int, k: int = 1, refresh: int = 1, min_ess:
 
 def particle_flow(model: Model, state: Particles, batch: Array) -> ParticleFlow:
     """The free energies that the flow from this batch to these particles is made of."""
-    now, before = (m.free_energy(batch) for m in (model, state.model_old))
-    return ParticleFlow(now, before, model.free_energy(state.states), state.free_energy_old)
+    data_old = state.data_old if state.data_old is not None else state.model_old.free_energy(batch)  # type: ignore[union-attr]
+    return ParticleFlow(model.free_energy(batch), data_old, model.free_energy(state.states), state.free_energy_old)

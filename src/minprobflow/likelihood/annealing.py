@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
 from ..models.base import Annealable, FastAnnealing, Model
+from ..random_bits import subkey
 from ..samplers import default_kernel
 
 BLOCK, SLAB = 500, 100
@@ -72,7 +73,7 @@ def _slab(
 ) -> tuple[Array, Array, Array, Array]:
     def step(carry: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         v, total = carry
-        v, gain = transition(jax.random.fold_in(key, i), model, base, v, betas[i], betas[i + 1])
+        v, gain = transition(subkey(key, i), model, base, v, betas[i], betas[i + 1])
         return (v, total + gain), (jnp.mean(gain), jnp.mean(gain**2))
 
     start = (v, jnp.zeros(v.shape[0], v.dtype))

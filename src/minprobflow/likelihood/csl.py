@@ -20,6 +20,8 @@ from jaxtyping import Array, Float, Int, Key, UInt8
 from ..errors import InputError
 from ..models.base import Latent, Model
 from ..numerics import as_key
+from ..random_bits import subkey
+from ..samplers import block_gibbs, run
 
 GROUPS = 10  # of chains, for the jackknife
 ENTRIES = 200_000  # examples x chains at a time, whatever their numbers
@@ -107,14 +109,9 @@ def _summary(sums: Float[np.ndarray, "2 groups n"], count: int) -> Result:
     return Result(float(per_example.mean()), stderr, float(np.median(np.exp(2 * first - second))), per_example)
 
 
-@jax.jit
 def _advance(key: Key[Array, ""], model: Latent, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> tuple[Array, Array]:
-    def step(i: Array, v: Array) -> Array:
-        key_hidden, key_visible = jax.random.split(jax.random.fold_in(key, i))
-        return model.sample_visible(key_visible, model.sample_hidden(key_hidden, v))
-
-    v = jax.lax.fori_loop(0, steps, step, v)
-    return v, model.sample_hidden(jax.random.fold_in(key, steps), v)
+    v = run(key, model, v, steps, block_gibbs)
+    return v, model.sample_hidden(subkey(key, steps), v)
 
 
 @jax.jit

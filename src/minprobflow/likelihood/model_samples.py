@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt8
 
 from ..models.base import Annealable, Model
+from ..random_bits import subkey
 from ..samplers import default_kernel, parallel_tempering
 from .annealing import BLOCK
 
@@ -59,7 +60,7 @@ def _run(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], steps: 
 
     def step(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         v, first, second = carry
-        v = kernel(jax.random.fold_in(key, i), model, v)
+        v = kernel(subkey(key, i), model, v)
         f = jnp.where(i >= burn_in, model.free_energy(v) - shift, 0.0)
         return v, first + f, second + f**2
 

@@ -25,6 +25,7 @@ from .weights import bennett
 Z95 = 1.96
 FEW_CHAINS = 10.0
 GAP_TOO_WIDE = 2.0
+HOPELESS = 4  # give up doubling when this many times the budget would be needed
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progr
         out_of_time = settings.max_seconds is not None and 3 * seconds > settings.max_seconds  # the next round takes twice as long
         if 2 * n > settings.max_betas or out_of_time:
             return _with_reason(estimate, f"the budget of {'time' if out_of_time else 'temperatures'} ran out at {n} temperatures")
+        needed = n * estimate.settings["gap"] / settings.target_gap  # the gap falls about as 1/n, at best
+        if attempt > 3 and needed > HOPELESS * settings.max_betas:
+            return _with_reason(estimate, f"more than {needed:,.0f} temperatures would be needed: stopped at {n}")
         n *= 2
         named = schedules.NAMED.get(settings.schedule)
         betas = named(n) if named else schedules.adaptive(n, betas, low.annealed.variances)

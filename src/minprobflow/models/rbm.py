@@ -12,12 +12,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import as_key, sum_softplus_difference
-from ..random_bits import bernoulli
+from ..numerics import as_key, sum_softplus, sum_softplus_difference
+from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from . import rbm_sums
 from .base import Centrable, FastAnnealing, FastFlips, FastSums, Latent
 from .rbm_flips import flip_differences
+
+NARROW = 32  # hidden units up to which the visible logits are written out where they are used
 
 
 class Offsets(NamedTuple):
@@ -112,7 +114,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:
         v = self._visible(v)
-        return -(v @ self.visible_bias) / self.tau - jnp.sum(jax.nn.softplus(self.hidden_logits(v)), -1)
+        return -(v @ self.visible_bias) / self.tau - sum_softplus(self.hidden_logits(v))
 
     def hidden_logits(self, v: Any) -> Float[Array, "*batch H"]:
         return (self._visible(v) @ self.weights + self.hidden_bias) / self.tau
@@ -132,7 +134,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         return bernoulli(key, self.hidden_logits(v))
 
     def sample_visible(self, key: Key[Array, ""], h: Any) -> Float[Array, "*batch D"]:
-        return bernoulli(key, self.visible_logits(h))
+        return bernoulli(key, self._visible_logits_to_fuse(h))
 
     def transposed(self) -> RBM:
         return RBM(self.weights.T, self.hidden_bias, self.visible_bias, self.tau)
@@ -160,8 +162,11 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
     def centre(self, gradient: RBM, offsets: Offsets) -> RBM:
         # The centred model is E = -(v-mu)'W(h-lam) - b'(v-mu) - c'(h-lam). Its gradient, mapped back to (W, b, c):
         mu, lam = offsets
-        weights = gradient.weights - jnp.outer(mu, gradient.hidden_bias) - jnp.outer(gradient.visible_bias, lam)
-        return RBM(weights, gradient.visible_bias - weights @ lam, gradient.hidden_bias - mu @ weights, self.tau)
+        # gW' = gW - mu gc' - gb lam',  gb' = gb - gW' lam,  gc' = gc - mu' gW', with the products taken of gW itself
+        gW, gb, gc = gradient.weights, gradient.visible_bias, gradient.hidden_bias
+        visible = gb * (1 + lam @ lam) - gW @ lam + mu * (gc @ lam)
+        hidden = gc * (1 + mu @ mu) - mu @ gW + (mu @ gb) * lam
+        return RBM(gW - jnp.outer(mu, gc) - jnp.outer(gb, lam), visible, hidden, self.tau)
 
     def base(self, mean: Float[Array, " D"]) -> RBM:
         bias = self.tau * _logit(mean)
@@ -176,17 +181,23 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
     def anneal(
         self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
-        key_hidden, key_visible = jax.random.split(key)
         hidden, base_hidden = self.hidden_logits(v), base.hidden_bias / self.tau  # one product serves weights and sampling
         before, after = ((1 - beta) * base_hidden + beta * hidden for beta in (beta_from, beta_to))
         biases = (beta_to - beta_from) * (v @ (self.visible_bias - base.visible_bias)) / self.tau
         gain = biases + sum_softplus_difference(after, before)
-        h = bernoulli(key_hidden, after)
-        visible = (1 - beta_to) * base.visible_bias / self.tau + beta_to * self.visible_logits(h)
-        return bernoulli(key_visible, visible), gain
+        h = bernoulli(subkey(key, 0), after)
+        visible = (1 - beta_to) * base.visible_bias / self.tau + beta_to * self._visible_logits_to_fuse(h)
+        return bernoulli(subkey(key, 1), visible), gain
 
     def penalised(self) -> RBM:
         return jax.tree.map(lambda leaf: leaf is self.weights, self)
+
+    def _visible_logits_to_fuse(self, h: Any) -> Float[Array, "*batch D"]:
+        """`visible_logits`, for use where they are not kept: few enough hidden units are summed where the sum is needed."""
+        if self.n_hidden > NARROW:
+            return self.visible_logits(h)
+        rows = jnp.eye(self.n_hidden, dtype=self.weights.dtype) @ self.weights.T  # a product lays them out anew: no strides
+        return (_sum_of_rows(self._hidden(h), rows) + self.visible_bias) / self.tau
 
     def _visible(self, v: Any) -> Float[Array, "*batch D"]:
         return _layer(v, self.space.size, self.weights.dtype, "visible")
@@ -200,6 +211,14 @@ def _layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch wi
     if x.ndim == 0 or x.shape[-1] != width:
         raise InputError(f"{name} states have shape {x.shape}, the model has {width} {name} units: pass states of width {width}")
     return x
+
+
+def _sum_of_rows(h: Float[Array, "*batch H"], rows: Float[Array, "H D"]) -> Float[Array, "*batch D"]:
+    """h @ rows as a written-out sum."""
+    terms = [h[..., j, None] * rows[j] for j in range(rows.shape[0])]
+    while len(terms) > 1:  # in pairs, so that no addition waits for all before it
+        terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + terms[len(terms) - len(terms) % 2 :]
+    return terms[0]
 
 
 def _floating(x: Any) -> Float[Array, ...]:

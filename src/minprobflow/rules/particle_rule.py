@@ -42,4 +42,4 @@ class ParticleRule(RuleSpec):
 
     def build(self, batch_size: int) -> Rule:
         n_particles = self.n_particles or max(batch_size, 2)
-        return join(gibbs(self.start, n_particles, self.k, self.refresh, self.min_ess), type(self).objective)
+        return join(gibbs(self.start, batch_size, n_particles, self.k, self.refresh, self.min_ess), type(self).objective)

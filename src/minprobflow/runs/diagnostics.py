@@ -19,7 +19,7 @@ import numpy as np
 from ..data import Dataset
 from ..errors import InputError
 from ..files import write_atomically
-from ..likelihood import from_log_partition, log_partition
+from ..likelihood import Estimate, from_log_partition, log_partition
 from ..likelihood.base import Progress
 from ..likelihood.judge import free_energies
 from ..models import RBM
@@ -90,7 +90,17 @@ def _is_current(folder: RunFolder, file: Path, read: Callable[[Path], Any], dige
 def _evaluation(model: RBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
     part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
     log_z = log_partition(model, base_data=data.train, progress=progress, max_seconds=MAX_SECONDS)
-    result = from_log_partition(model, getattr(data, part), log_z)
+    return _evaluation_file(digest, part, log_z, from_log_partition(model, getattr(data, part), log_z))
+
+
+def keep_evaluation(place: str | os.PathLike[str], log_z: Estimate, result: Estimate) -> None:
+    """Keep a judgement of a run's best model on its test data, for its report."""
+    folder = RunFolder(place)
+    digest = hashlib.sha256(folder.best.read_bytes()).hexdigest()
+    write_atomically(folder.path / EVALUATION, _evaluation_file(digest, "test", log_z, result))
+
+
+def _evaluation_file(digest: str, part: str, log_z: Estimate, result: Estimate) -> bytes:
     record = {
         "format_version": FORMAT_VERSION,
         "model_sha256": digest,

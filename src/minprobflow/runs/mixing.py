@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from ..likelihood.base import Progress
 from ..models.base import Model
+from ..random_bits import subkey
 from ..samplers.kernels import Kernel, default_kernel
 
 SHOWN = (0, 1, 10, 100, 1000)  # steps after which the states are kept
@@ -63,7 +64,7 @@ def _walk(
 ) -> tuple[Array, Array]:
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         v, energies = carry
-        v = kernel(jax.random.fold_in(key, i), model, v, None)
+        v = kernel(subkey(key, i), model, v, None)
         return v, energies.at[i + 1].set(model.free_energy(v))
 
     return jax.lax.fori_loop(begin, end, step, (v, energies))

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from ..errors import InputError
 from ..models.base import Model
+from ..random_bits import subkey
 from .kernels import Kernel, default_kernel
 
 
@@ -25,7 +26,7 @@ def run(
     held: Bool[Array, "#chains D"] | None = None,
 ) -> Float[Array, "chains D"]:
     """The chains after `steps` steps. Any number of steps, one compilation."""
-    return jax.lax.fori_loop(0, steps, lambda i, v: kernel(jax.random.fold_in(key, i), model, v, held), v)
+    return jax.lax.fori_loop(0, steps, lambda i, v: kernel(subkey(key, i), model, v, held), v)
 
 
 def sample(
@@ -87,7 +88,7 @@ def _held_means(
 ) -> Float[Array, "n D"]:
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         v, total = carry
-        v = kernel(jax.random.fold_in(key, i), model, v, held)
+        v = kernel(subkey(key, i), model, v, held)
         return v, total + jnp.where(i >= burn_in, v, 0.0)
 
     _, total = jax.lax.fori_loop(0, steps, step, (v, jnp.zeros_like(v)))

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
 from ..models.base import Latent, Model
+from ..random_bits import subkey
 
 Kernel = Callable[..., Array]
 
@@ -23,8 +24,7 @@ def block_gibbs(
     """h ~ p(h | v), then v ~ p(v | h)."""
     if not isinstance(model, Latent):
         raise InputError(f"block Gibbs needs a hidden layer, {type(model).__name__} has none: use the heat_bath kernel")
-    key_hidden, key_visible = jax.random.split(key)
-    drawn = model.sample_visible(key_visible, model.sample_hidden(key_hidden, v))
+    drawn = model.sample_visible(subkey(key, 1), model.sample_hidden(subkey(key, 0), v))
     return drawn if held is None else jnp.where(held, v, drawn)
 
 

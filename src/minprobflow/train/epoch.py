@@ -11,11 +11,13 @@ from jaxtyping import Array, Float, UInt8
 
 from ..models.base import Latent, Model
 from ..numerics import squared_norm
+from ..random_bits import bits, subkey
 from ..rules.base import Rule, RuleSpec
 from .optimizer import Rate
 from .state import Metrics, TrainState
 
 _UPDATES, _SHUFFLES, _START = 0, 1, 2  # separate streams of random numbers
+RECONSTRUCTED = 1000  # examples whose reconstruction error is measured at the end of an epoch
 
 
 def start(
@@ -29,7 +31,7 @@ def start(
 ) -> TrainState:
     """The state before the first update."""
     model = jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), model)  # weak types would compile twice
-    rule_state = rule.build(batch_size).init(jax.random.fold_in(key, _START), model, data)
+    rule_state = rule.build(batch_size).init(subkey(key, _START), model, data)
     return TrainState(jnp.zeros((), int), key, model, optimizer.init(model), rule_state, model if averaged else None)
 
 
@@ -44,7 +46,7 @@ def run_epoch(
     average: float | None,
     replicas: bool,
 ) -> tuple[TrainState, Metrics]:
-    """Go once through the data in random order; whole batches only. Metrics have one entry per update."""
+    """Go once through the data in random order; whole batches only."""
     epoch = partial(_epoch, rate=rate, rule=rule.build(batch_size), optimizer=optimizer, batch_size=batch_size, average=average)
     return jax.vmap(epoch, in_axes=(0, None))(state, data) if replicas else epoch(state, data)
 
@@ -59,13 +61,17 @@ def _epoch(
     average: float | None,
 ) -> tuple[TrainState, Metrics]:
     n_batches = data.shape[0] // batch_size
-    key = jax.random.fold_in(jax.random.fold_in(state.key, _SHUFFLES), state.step // n_batches)
-    batches = jax.random.permutation(key, data.shape[0])[: n_batches * batch_size].reshape(n_batches, batch_size)
+    key = subkey(subkey(state.key, _SHUFFLES), state.step // n_batches)
+    order = jnp.argsort(bits(key, (data.shape[0],)))  # one sort where jax.random.permutation takes two
+    batches = order[: n_batches * batch_size].reshape(n_batches, batch_size)
 
-    def step(state: TrainState, rows: Array) -> tuple[TrainState, Metrics]:
+    def step(state: TrainState, rows: Array) -> tuple[TrainState, dict[str, Array]]:
         return update(state, data[rows].astype(float), rate, rule, optimizer, average)
 
-    return jax.lax.scan(step, state, batches)
+    state, metrics = jax.lax.scan(step, state, batches)
+    some = data[batches.ravel()[:RECONSTRUCTED]].astype(float)
+    error = reconstruction_error(subkey(key, 0), state.model, some)
+    return state, Metrics(**metrics, reconstruction_error=error[None])
 
 
 def update(
@@ -75,9 +81,9 @@ def update(
     rule: Rule,
     optimizer: optax.GradientTransformationExtraArgs,
     average: float | None,
-) -> tuple[TrainState, Metrics]:
+) -> tuple[TrainState, dict[str, Array]]:
     """Connect, differentiate, descend."""
-    key = jax.random.fold_in(jax.random.fold_in(state.key, _UPDATES), state.step)
+    key = subkey(subkey(state.key, _UPDATES), state.step)
     connected = rule.connect(key, state.model, state.rule, batch)
     (objective, (rule_state, diagnostics)), gradient = jax.value_and_grad(rule.loss, has_aux=True)(state.model, connected, batch)
     change, optimiser = optimizer.update(gradient, state.optimiser, state.model, batch=batch)
@@ -89,9 +95,7 @@ def update(
         # an exponential average that starts as a plain mean; average = 1 stays one (Polyak)
         weight = jnp.maximum(1 - average, 1 / (state.step + 1).astype(float))
         averaged = jax.tree.map(lambda old, new: old + weight * (new - old), state.average, model)
-    metrics = Metrics(
-        objective, diagnostics.log_flow, diagnostics.ess, reconstruction_error(key, state.model, batch), jnp.sqrt(squared_norm(gradient))
-    )
+    metrics = {"objective": objective, **diagnostics._asdict(), "gradient_norm": jnp.sqrt(squared_norm(gradient))}
     return TrainState(state.step + 1, state.key, model, optimiser, rule_state, averaged), metrics
 
 

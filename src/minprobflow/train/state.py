@@ -21,10 +21,10 @@ class TrainState(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """What every update reports; `fit` records their means over each epoch."""
+    """What an epoch reports, one entry an update; `fit` records the means."""
 
-    objective: Float[Array, "*steps"]
-    log_flow: Float[Array, "*steps"]
-    ess: Float[Array, "*steps"]
-    reconstruction_error: Float[Array, "*steps"]
-    gradient_norm: Float[Array, "*steps"]
+    objective: Float[Array, "*replicas updates"]
+    log_flow: Float[Array, "*replicas updates"]
+    ess: Float[Array, "*replicas updates"]
+    gradient_norm: Float[Array, "*replicas updates"]
+    reconstruction_error: Float[Array, "*replicas 1"]  # of some examples, at the epoch's end
