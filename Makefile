@@ -1,8 +1,9 @@
 # make demo | make test : both set up .venv by themselves; again a no-op.
+# make bench           : speed against the peers, in an environment of its own; an hour on a machine that does nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types layers format clean
+.PHONY: demo test bench lint types layers format clean
 .DEFAULT_GOAL := test
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -16,6 +17,16 @@ demo: .venv/.installed
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+.venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep ^torch benchmarks/requirements.txt)"
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt -r benchmarks/requirements.txt --editable .
+	touch $@
+
+bench: .venv-bench/.installed
+	.venv-bench/bin/python -m benchmarks speed
+	.venv-bench/bin/python -m benchmarks.docs
 
 lint: .venv/.installed
 	$(BIN)/ruff check .
@@ -32,4 +43,4 @@ format: .venv/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv demo-output
+	rm -rf .venv .venv-bench demo-output

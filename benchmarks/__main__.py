@@ -1,6 +1,8 @@
 """`python -m benchmarks NAME [NAME ...]`."""
 
+import contextlib
 import importlib
+import importlib.metadata
 import json
 import platform
 import sys
@@ -9,7 +11,9 @@ from pathlib import Path
 
 import jax
 
-NAMES = ("golden", "calibration", "trap", "likelihood_speed", "random_bits")
+CORRECTNESS = ("golden", "calibration", "trap", "randomness")
+SPEED = ("random_bits", "training", "one_flip", "likelihood_speed", "growth", "startup", "time_to_quality")  # make bench
+NAMES = CORRECTNESS + SPEED
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -17,16 +21,21 @@ def machine() -> dict[str, object]:
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
     cores = sum(line.startswith("processor") for line in lines)
-    return {"cpu": model, "cores": cores, "python": platform.python_version(), "jax": jax.__version__}
+    versions = {}
+    for name in ("numpy", "torch", "scikit-learn", "rbms", "learnergy"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return {"cpu": model, "cores": cores, "python": platform.python_version(), "jax": jax.__version__, **versions}
 
 
 def main() -> None:
-    for name in sys.argv[1:]:
+    wanted = list(SPEED) if sys.argv[1:] == ["speed"] else sys.argv[1:]
+    for name in wanted:
         if name not in NAMES:
             sys.exit(f"unknown benchmark {name!r}: use one of {', '.join(NAMES)}")
     if len(sys.argv) == 1:
-        sys.exit(f"name a benchmark: {', '.join(NAMES)}")
-    for name in sys.argv[1:]:
+        sys.exit(f"name a benchmark: {', '.join(NAMES)}, or speed for all that are about speed")
+    for name in wanted:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"== {name}: {module.__doc__.splitlines()[0]}", flush=True)
         begun = time.perf_counter()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "docs" / "likelihood.md", ROOT / "docs" / "design-notes.md")
+PAGES = tuple(ROOT / "docs" / name for name in ("likelihood.md", "design-notes.md", "performance.md"))
 
 
 def result(name):
@@ -60,7 +60,7 @@ def trap() -> str:
 
 def speed() -> str:
     r = result("likelihood_speed")
-    ais, exact = r["ais"], r["exact"]
+    ais, exact, csl = r["ais"], r["exact"], r["csl"]
 
     def seconds(part, name):
         times = part["times"][name]
@@ -72,6 +72,7 @@ def speed() -> str:
             "|---|---|---|",
             f"| AIS, {ais['setting']} | {seconds(ais, 'ais')} | {ais['ratio_to_products']:.2f}x its matrix products |",
             f"| its matrix products alone, JAX / NumPy | {seconds(ais, 'products_jax')} / {seconds(ais, 'products_numpy')} | |",
+            f"| CSL, 10,000 hidden samples of 100 chains on 1,000 rows | {seconds(csl, 'csl')} | {csl['ratio_to_products']:.2f}x its matrix products |",
             f"| exact log Z, 784 x 20, float32 | {seconds(exact, 'ours_float32')} | {exact['speedup_float32']:.0f}x faster than plain float32 |",
             f"| exact log Z, 784 x 20, float64 (default) | {seconds(exact, 'ours_float64')} | {exact['speedup_float64']:.0f}x faster than plain "
             f"float64, {exact['speedup_float64_over_plain_float32']:.1f}x than plain float32 |",
@@ -100,9 +101,147 @@ def random_bits() -> str:
     return "\n".join(lines)
 
 
+def machine() -> str:
+    m = result("training")["machine"]
+    versions = ", ".join(f"{name} {m[name]}" for name in ("jax", "numpy", "torch", "scikit-learn", "rbms", "learnergy") if name in m)
+    return f"{m['cores']} cores of {m['cpu']}, Python {m['python']}, {versions}."
+
+
+def training() -> str:
+    def cell(line, name):
+        found = line["seconds"].get(name)
+        return f"{found['best']:.2f} ({found['worst']:.2f})" if found else "-"
+
+    peers = ("plain torch", "scikit-learn", "rbms", "learnergy")
+    head = ["k", "hidden", "batch", "products", "ours", *peers, "ours / products", "fastest peer / ours"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for line in result("training")["lines"]:
+        cells = [str(line["k"]), str(line["hidden"]), str(line["batch"]), f"{line['floor']:.2f}", cell(line, "ours")]
+        cells += [cell(line, name) for name in peers]
+        cells += [f"**{line['ratio_to_floor']:.2f}x**", f"**{line['times_faster']:.2f}x**"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def refresh() -> str:
+    seconds = result("training")["refresh"]
+    parts = ", ".join(f"{value:.2f} s at refresh {name} ({seconds['1'] / value:.1f}x faster)" for name, value in seconds.items())
+    return f"FPMPF-10, 200 hidden units, batch 100, per 50,000 examples: {parts}."
+
+
+def replicas() -> str:
+    lines = ["| hidden | k | ten seeds in one program | ten runs | ratio |", "|---|---|---|---|---|"]
+    for found in result("training")["replicas"]:
+        together, apart = (
+            f"{found['seconds'][name]['best']:.2f} s ({found['seconds'][name]['worst']:.2f})" for name in ("together", "one by one")
+        )
+        lines.append(f"| {found['hidden']} | {found['k']} | {together} | {apart} | {found['ratio']:.2f} |")
+    return "\n".join(lines)
+
+
+def one_flip() -> str:
+    r = result("one_flip")
+    lines = ["| | best (worst) | ours is faster by | peak memory |", "|---|---|---|---|"]
+    for name, found in r["seconds"].items():
+        faster = f"{r['speedup'][name]:.0f}x" if name in r["speedup"] else ""
+        lines.append(f"| {name} | {1e3 * found['best']:.1f} ms ({1e3 * found['worst']:.1f}) | {faster} | {r['peak_mib'][name]:.0f} MiB |")
+    errors = ", ".join(f"{error:.0e} at weights of scale {scale}" for scale, error in r["relative_error_by_weight_scale"].items())
+    return "\n".join([*lines, "", f"Largest error of the float32 gradient against float64, relative to its largest entry: {errors}."])
+
+
+def growth() -> str:
+    lines = ["| | from | to | exponent of time | peak memory |", "|---|---|---|---|---|"]
+    for name, found in result("growth").items():
+        if isinstance(found, dict) and "exponent" in found:
+            memory = " → ".join(f"{found['measured'][i]['peak_mib']:.0f}" for i in (0, -1))
+            lines.append(f"| {name} | {found['sizes'][0]:,} | {found['sizes'][-1]:,} | {found['exponent']:.2f} | {memory} MiB |")
+    return "\n".join(lines)
+
+
+def startup() -> str:
+    r = result("startup")
+    lines = ["| | best (worst) |", "|---|---|"]
+    lines += [f"| {name} | {found['best']:.2f} s ({found['worst']:.2f}) |" for name, found in r["seconds"].items()]
+    return "\n".join([*lines, "", f"The second run takes {r['second_to_first']:.2f} of the first."])
+
+
+def quality() -> str:
+    lines = []
+    for table, about in result("time_to_quality").items():
+        if not isinstance(about, dict) or "lines" not in about:
+            continue
+        lines += [f"**{table}** ({about['data']}, {about['hidden']} hidden units; the paper's best: {about['target']} nats)", ""]
+        lines += ["| by | rule | epochs | seconds | test | 95% interval | verdict | there |", "|---|---|---|---|---|---|---|---|"]
+        for line in about["lines"]:
+            rule = line["rule"].upper() + (f"-{line['k']}" if "k" in line else "")
+            rule += "".join(f", {name} {line[name]}" for name in ("refresh", "n_particles") if name in line) + f", rate {line['rate']}"
+            compiling = f" + {line['compile_seconds']:.1f} compiling" if "compile_seconds" in line else ""
+            interval = f"[{line['lower']:.2f}, {line['upper']:.2f}]" if line["upper"] > line["lower"] else "exact"
+            there = "yes" if line["reached"] else "no"
+            lines.append(
+                f"| {line['by']} | {rule} | {line['epochs']} | {line['seconds']:.1f}{compiling} | {line['test']:.2f} | {interval} "
+                f"| {line['verdict']} | {there} |"
+            )
+        ratio = about["ratio_to_sklearn"]
+        told = f"{ratio:.2f} of the time" if ratio else "not reached: no ratio to the time"
+        lines += ["", f"Our fastest way there takes {told} that scikit-learn takes for {about['sklearn_epochs']} epochs.", ""]
+    return "\n".join(lines).rstrip()
+
+
+def randomness() -> str:
+    r = result("randomness")
+    d, control = r["dieharder"], r["control"]
+    weak = f" (weak: {', '.join(d['not_passed'])})" if d["not_passed"] else ""
+    return (
+        f"dieharder -a on the samplers' own stream ({r['stream']}, {r['rounds']} rounds): {d['PASSED']} of {d['tests']} results passed, {d['WEAK']} weak, "
+        f"{d['FAILED']} failed{weak}. Control: with {control['rounds']} rounds its first test gives {control['FAILED']} failure of {control['tests']}."
+    )
+
+
+def performance_plot() -> None:
+    """Seconds as multiples of the matrix products, for the cases that all peers ran."""
+    from matplotlib.figure import Figure
+
+    cases = [line for line in result("training")["lines"] if "rbms" in line["seconds"]]
+    names = ["ours", "plain torch", "scikit-learn", "rbms", "learnergy"]
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for i, name in enumerate(names):
+        found = [(x, line["seconds"][name]["best"] / line["floor"]) for x, line in enumerate(cases) if name in line["seconds"]]
+        axes.bar([x + 0.16 * (i - 2) for x, _ in found], [y for _, y in found], width=0.15, label=name, color=f"C{i}")
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_yticks([1, 2, 5, 10, 20], ["1x", "2x", "5x", "10x", "20x"])
+    axes.set_xticks(range(len(cases)), [f"k = {line['k']}\n{line['hidden']} hidden" for line in cases])
+    axes.set_ylabel("time / matrix products")
+    axes.legend(frameon=False, ncols=5, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.14))
+    axes.spines[["top", "right"]].set_visible(False)
+    (ROOT / "docs" / "figures").mkdir(exist_ok=True)
+    figure.savefig(ROOT / "docs" / "figures" / "performance.png", dpi=150)
+
+
+PARTS = (
+    golden,
+    calibration,
+    trap,
+    speed,
+    memory,
+    random_bits,
+    machine,
+    training,
+    refresh,
+    replicas,
+    one_flip,
+    growth,
+    startup,
+    quality,
+    randomness,
+)
+
+
 def filled(text: str) -> str:
     """The page with every <!-- name --> ... <!-- end --> part made anew."""
-    for make in (golden, calibration, trap, speed, memory, random_bits):
+    for make in PARTS:
         pattern = rf"(<!-- {make.__name__} -->\n).*?(\n<!-- end -->)"
         text = re.sub(pattern, lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL)
     return text
@@ -111,3 +250,4 @@ def filled(text: str) -> str:
 if __name__ == "__main__":
     for page in PAGES:
         page.write_text(filled(page.read_text()))
+    performance_plot()

@@ -1,10 +1,9 @@
-"""AIS against its matrix products alone; exact log Z against the plain log-sum-exp. Ratios within one run, a minute.
+"""AIS and CSL against their matrix products alone; exact log Z against the plain log-sum-exp. Ratios within one run, a minute.
 
-Each variant is run in turn, `REPEATS` times; the best of each is compared, and the spread is given.
+Each variant is run in turn; the best of each is compared, and the spread is given.
 """
 
 import resource
-import time
 
 import jax
 import jax.numpy as jnp
@@ -12,25 +11,14 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 import minprobflow as mpf
+from benchmarks.timing import interleaved
 from minprobflow.likelihood import exact_log_partition, exact_log_partition_and_gradient
 from minprobflow.likelihood.annealing import anneal
+from minprobflow.likelihood.csl import CSL
+from minprobflow.likelihood.csl import csl as score
 from minprobflow.likelihood.exact import as_float64
 
-REPEATS = 7
 CHAINS, BETAS, D, H = 100, 1000, 784, 500
-
-
-def interleaved(variants):
-    """Seconds of each variant: all are warmed up, then run in turn."""
-    times = {name: [] for name in variants}
-    for function in variants.values():
-        function()
-    for _ in range(REPEATS):
-        for name, function in variants.items():
-            begun = time.perf_counter()
-            function()
-            times[name].append(time.perf_counter() - begun)
-    return times
 
 
 @jax.jit
@@ -98,6 +86,32 @@ def exact() -> dict[str, object]:
     }
 
 
+def csl() -> dict[str, object]:
+    """10,000 hidden samples scored on 1,000 rows: the chains' products, and one of all samples with all rows."""
+    model = mpf.RBM.init(0, D, H)
+    rows = np.asarray(jax.random.bernoulli(jax.random.key(1), 0.1, (1000, D)), np.uint8)
+    settings = CSL(chains=100, samples=100, burn_in=0, thinning=1)
+    floats = jnp.asarray(rows, jnp.float32)
+
+    @jax.jit
+    def products(weights, v, rows):
+        def step(_, carry):
+            v, total = carry
+            h = v @ weights
+            logits = h @ weights.T * 1e-3
+            return logits, total + jnp.max(logits @ rows.T)  # the logits of a sample score it and draw the next
+
+        return jax.lax.fori_loop(0, 100, step, (v, jnp.zeros(())))[1]
+
+    times = interleaved(
+        {
+            "csl": lambda: score(model, rows, settings, 0),
+            "products_jax": lambda: products(model.weights, floats[:100], floats).block_until_ready(),
+        }
+    )
+    return {"times": times, "ratio_to_products": min(times["csl"]) / min(times["products_jax"])}
+
+
 def memory() -> dict[str, float]:
     """Growth of the process's peak when 40 times as many chains are annealed: chains go in blocks."""
     model = mpf.RBM.init(0, D, H)
@@ -110,7 +124,7 @@ def memory() -> dict[str, float]:
 
 
 def main() -> dict[str, object]:
-    result = {"memory": memory(), "ais": ais(), "exact": exact()}
+    result = {"memory": memory(), "ais": ais(), "exact": exact(), "csl": csl()}
     for part, figures in result.items():
         for name, value in figures.items():
             if name != "times":

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from benchmarks.likelihood_speed import interleaved
+from benchmarks.timing import interleaved
 from minprobflow.random_bits import bernoulli
 
 STEPS = 200

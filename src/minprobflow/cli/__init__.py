@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+import platformdirs
 import typer
 
 from ..errors import InputError, TrainingDiverged
-from . import compare, datasets, evaluate, report, sample, train
+from . import compare, datasets, evaluate, report, reproduce, sample, train
 
 app = typer.Typer(
     name="minprobflow",
@@ -22,6 +24,7 @@ app.command(help=evaluate.HELP)(evaluate.evaluate)
 app.command(help=sample.HELP)(sample.sample)
 app.command(help=compare.HELP)(compare.compare)
 app.command(help=report.HELP)(report.report)
+app.command(help=reproduce.HELP)(reproduce.reproduce)
 app.add_typer(datasets.app, name="datasets")
 
 
@@ -32,6 +35,7 @@ def _root() -> None:
 
 def main() -> None:
     """Entry point: 0 on success, 2 on bad input, 1 when something else went wrong."""
+    _keep_compiled_programs()
     try:
         app()
     except InputError as problem:
@@ -46,6 +50,13 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped; a training run goes on with --resume", file=sys.stderr)
         sys.exit(1)
+
+
+def _keep_compiled_programs() -> None:
+    """Have JAX keep compiled programs in the user's cache, so that a second run starts at once; what the user set stays."""
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", platformdirs.user_cache_dir("minprobflow-compiled"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ def adaptive(n: int, betas: Float[np.ndarray, " m"], variances: Float[np.ndarray
     lengths = np.sqrt(np.maximum(variances, 0))
     even = np.diff(betas)
     density = 0.8 * lengths / max(lengths.sum(), 1e-300) + 0.2 * even / even.sum()
-    return np.interp(np.linspace(0, 1, n), np.concatenate([[0], np.cumsum(density) / density.sum()]), betas)
+    reached = np.concatenate([[0], np.cumsum(density)])
+    return np.interp(np.linspace(0, 1, n), reached / reached[-1], betas)  # ends at 1 exactly, as the sum's last entry does
 
 
 NAMED = {"linear": linear, "three-piece": three_piece}

@@ -1,0 +1,84 @@
+"""Seconds per 50,000 examples of training, against the matrix products and the peers. Ratios within one run, 20 minutes.
+
+Synthetic rows (15% ones); 10,000 of them are timed and the seconds scaled to 50,000. All variants take turns.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import minprobflow as mpf
+from benchmarks.floors import floors
+from benchmarks.peers import PEERS
+from benchmarks.timing import best, interleaved
+from minprobflow.train.epoch import run_epoch, start
+from minprobflow.train.settings import Settings
+
+ROWS, VISIBLE, PER = 10_000, 784, 50_000
+MUST_SHOW = [(k, hidden, 100) for k in (1, 10) for hidden in (20, 200, 500)]
+OTHERS = [(25, hidden, 100) for hidden in (20, 200, 500)] + [(k, hidden, 25) for k in (1, 10, 25) for hidden in (20, 200, 500)]
+
+
+def rows(n=ROWS, n_visible=VISIBLE):
+    return (np.random.default_rng(0).random((n, n_visible)) < 0.15).astype(np.uint8)
+
+
+def epoch_of(data, n_hidden, batch, rule, seeds=None):
+    """A function that does one epoch, compiled already, from the same state each time."""
+    model = mpf.RBM.init(0, data.shape[1], n_hidden, data=data)
+    settings = Settings(rule, 10, batch, "sgd", 0.01, None, 0.0, 0.0, None, 0, seeds).checked(model, data)
+    optimizer, device_data = settings.transformation(), jnp.asarray(data)
+    states = [start(jax.random.key(i), model, device_data, rule, batch, optimizer, False) for i in range(seeds or 1)]
+    state = states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    rate = settings.rate(len(data))
+
+    def epoch():
+        jax.block_until_ready(run_epoch(state, device_data, rate, rule, optimizer, batch, None, seeds is not None))
+
+    return epoch
+
+
+def one(k, hidden, batch, peers, repeats, rule="pcd"):
+    """One line: ours, the floors, the peers."""
+    data = rows()
+    updates = ROWS // batch
+    variants = {"ours": epoch_of(data, hidden, batch, mpf.rule(rule, k=k)), **floors(VISIBLE, hidden, batch, k, updates)}
+    for name in peers:
+        if name != "scikit-learn" or k == 1:
+            variants[name] = PEERS[name](data, hidden, batch, k).epoch
+    seconds = {name: {part: PER / ROWS * s for part, s in found.items()} for name, found in best(interleaved(variants, repeats)).items()}
+    floor = min(found["best"] for name, found in seconds.items() if name.startswith("floor"))
+    fastest = min((name for name in seconds if name in PEERS), key=lambda name: seconds[name]["best"])
+    line = {"k": k, "hidden": hidden, "batch": batch, "rule": rule, "seconds": seconds, "floor": floor, "fastest_peer": fastest}
+    line |= {"ratio_to_floor": seconds["ours"]["best"] / floor, "times_faster": seconds[fastest]["best"] / seconds["ours"]["best"]}
+    print(f"k {k:2} hidden {hidden:3} batch {batch:3}: {seconds['ours']['best']:.2f} s, {line['ratio_to_floor']:.2f}x the floor, "
+          f"{line['times_faster']:.2f}x faster than {fastest}", flush=True)  # fmt: skip
+    return line
+
+
+def refreshes():
+    """FPMPF-10 with particles kept for several updates."""
+    data = rows()
+    variants = {str(n): epoch_of(data, 200, 100, mpf.FPMPF(k=10, refresh=n, min_ess=0.0)) for n in (1, 5, 20)}
+    return {name: PER / ROWS * found["best"] for name, found in best(interleaved(variants, 5)).items()}
+
+
+def replicas():
+    """Ten seeds in one program, against ten runs one after the other."""
+    data, found = rows(), []
+    for hidden, k in ((20, 1), (20, 10), (200, 1), (200, 10)):
+        single = epoch_of(data[:2000], hidden, 100, mpf.PCD(k=k))
+        variants = {
+            "together": epoch_of(data[:2000], hidden, 100, mpf.PCD(k=k), seeds=10),
+            "one by one": lambda single=single: [single() for _ in range(10)],
+        }
+        seconds = best(interleaved(variants, 5))
+        found.append({"hidden": hidden, "k": k, "seconds": seconds, "ratio": seconds["together"]["best"] / seconds["one by one"]["best"]})
+        print(f"ten seeds, hidden {hidden}, k {k}: {found[-1]['ratio']:.2f}x ten runs", flush=True)
+    return found
+
+
+def main():
+    lines = [one(*case, peers=PEERS, repeats=5) for case in MUST_SHOW]
+    lines += [one(*case, peers=("plain torch",), repeats=3) for case in OTHERS]
+    return {"lines": lines, "refresh": refreshes(), "replicas": replicas()}

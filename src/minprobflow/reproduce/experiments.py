@@ -1,0 +1,102 @@
+"""What is to be run: the tables' rows, and each profile's settings for them (experiments.toml)."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from ..errors import InputError
+
+TABLES = ("table1", "table2", "table3")
+PROFILES = ("best", "paper", "quick")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table. A setting that is a list is to be searched over."""
+
+    table: str
+    profile: str
+    name: str  # as the paper prints it: CD10, PCD1, MPF-1flip, ...
+    rule: str
+    rule_settings: dict[str, Any]
+    settings: dict[str, Any]
+    published: dict[str, Any]
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """All choices of the settings that are searched over: one empty choice if there is nothing to choose."""
+        lists = {name: values for name, values in self.settings.items() if isinstance(values, list)}
+        return [dict(zip(lists, choice, strict=True)) for choice in itertools.product(*lists.values())]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table under one profile."""
+
+    table: str
+    profile: str
+    title: str
+    data: str
+    hidden: int
+    estimators: tuple[str, ...]
+    seeds: int
+    rows: tuple[Row, ...]
+
+    def selected(self, names: list[str] | None) -> tuple[Row, ...]:
+        """The rows of these names."""
+        known = {row.name: row for row in self.rows}
+        for name in names or []:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                raise InputError(
+                    f"{self.table} has no row {name!r}: " + (f"did you mean {near[0]}?" if near else f"use {', '.join(known)}")
+                )
+        return self.rows if names is None else tuple(known[name] for name in names)
+
+
+@cache
+def published() -> dict[str, list[dict[str, Any]]]:
+    """The figures printed in the paper, by table."""
+    return json.loads(resources.files(__package__).joinpath("published.json").read_text())["tables"]
+
+
+@cache
+def _settings() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("experiments.toml").read_text())
+
+
+def experiment(table: str, profile: str) -> Experiment:
+    """A table under a profile."""
+    for value, known, what in ((table, TABLES, "table"), (profile, PROFILES, "profile")):
+        if value not in known:
+            raise InputError(f"unknown {what} {value!r}: use {', '.join(known)}")
+    about = _settings()[table]
+    rows = tuple(_row(table, profile, about[profile], line) for line in published()[table])
+    return Experiment(
+        table, profile, about["title"], about["data"], about["hidden"], tuple(about["estimators"]), about[profile]["seeds"], rows
+    )
+
+
+def _row(table: str, profile: str, about: dict[str, Any], line: dict[str, Any]) -> Row:
+    name = line["method"]
+    rule, k = _rule(name)
+    common = {key: value for key, value in about.items() if key not in ("rules", "rows", "seeds")}
+    settings = {**common, **about["rules"][rule], **about.get("rows", {}).get(name, {})}
+    if settings["batch_size"] == "paper":
+        settings["batch_size"] = line["batch_size"]
+    return Row(table, profile, name, rule, {} if k is None else {"k": k}, settings, line)
+
+
+def _rule(name: str) -> tuple[str, int | None]:
+    if name == "MPF-1flip":
+        return "mpf-1flip", None
+    match = re.fullmatch(r"([A-Z]+)(\d*)", name)
+    assert match, name
+    return match[1].lower(), int(match[2] or 1)

@@ -1,0 +1,123 @@
+"""The tables side by side with the paper's, as Markdown, filled into a page between its markers."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from .experiments import PROFILES, TABLES, Row, experiment
+from .records import Results
+
+NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
+
+
+def write_page(results: Results, page: Path) -> Path:
+    """Make every part between `<!-- table1-best -->` (or `-significance`) and `<!-- end -->` anew."""
+    page.write_text(filled(results, page.read_text()))
+    return page
+
+
+def filled(results: Results, text: str) -> str:
+    """The page's text with its parts made anew."""
+
+    def part(match: re.Match[str]) -> str:
+        name, kind = match[1].split("-", 1)
+        made = (
+            significance(results, name, kind.removesuffix("-significance")) if kind.endswith("significance") else table(results, name, kind)
+        )
+        return f"<!-- {match[1]} -->\n{made}\n<!-- end -->"
+
+    names = "|".join(TABLES)
+    kinds = "|".join(PROFILES)
+    return re.sub(rf"<!-- ((?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
+
+
+def table(results: Results, name: str, profile: str) -> str:
+    """One table under one profile: ours and the paper's for each row, mean +- standard deviation over seeds."""
+    plan = experiment(name, profile)
+    found = by_row(results, name, profile)
+    columns = [(method, part) for method in plan.estimators for part in ("test", "train")]
+    heads = ["row", *(f"{method.upper() if method != 'exact' else 'exact'} {part}: ours | paper" for method, part in columns)]
+    heads += [
+        "seconds: ours | paper",
+        "batch: ours | paper",
+        "epochs",
+        "seeds",
+        *(["verdicts"] if "ais" in plan.estimators else []),
+        "settings",
+    ]
+    lines = ["| " + " | ".join(heads) + " |"]
+    lines.append("|" + "---|" * (lines[0].count("|") - 1))
+    lines += [_line(row, found[row.name], columns, "ais" in plan.estimators) for row in plan.rows if found[row.name]]
+    missing = [row.name for row in plan.rows if not found[row.name]]
+    notes = [f"Not run yet: {', '.join(missing)}."] if missing else []
+    return (
+        "\n".join([*lines, "", *notes]).rstrip()
+        if any(found.values())
+        else f"No records yet: `minprobflow reproduce {name} --profile {profile}`."
+    )
+
+
+def by_row(results: Results, name: str, profile: str) -> dict[str, list[dict[str, Any]]]:
+    """Records by row, in the order of seeds."""
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for record in sorted(results.records(name, profile), key=lambda record: record["seed"]):
+        rows[record["row"]].append(record)
+    return rows
+
+
+def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]], verdicts: bool) -> str:
+    cells = [row.name]
+    for method, part in columns:
+        ours = [record["likelihood"][method][part]["value"] for record in records]
+        better = part == "test" and np.mean(ours) >= row.published[f"{method}_{part}"][0]
+        cells += [f"**{_spread(ours)}**" if better else _spread(ours), "{:.2f} ± {:.2f}".format(*row.published[f"{method}_{part}"])]
+    settings = records[0]["settings"]
+    cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
+    cells += [str(settings["batch_size"]), str(row.published["batch_size"]), str(settings["epochs"]), str(len(records))]
+    if verdicts:
+        kinds = [record["likelihood"]["ais"]["verdict"] for record in records]
+        gaps = [record["likelihood"]["ais"]["settings"]["gap"] for record in records]
+        cells.append(", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) + f"; gap {np.mean(gaps):.1f}")
+    cells.append(", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in settings.items() if name not in NOT_SHOWN))
+    return "| " + " | ".join(cells) + " |"
+
+
+def significance(results: Results, name: str, profile: str) -> str:
+    """Each MPF rule less CD at equal k, paired over seeds."""
+    plan = experiment(name, profile)
+    found, method = by_row(results, name, profile), plan.estimators[0]
+    lines = ["| k | rule | less CD, test nats | p (paired t over seeds) | seconds, as a share of CD's |", "|---|---|---|---|---|"]
+    for row in plan.rows:
+        k = row.rule_settings.get("k", 1)
+        if row.rule == "cd" or not found[row.name] or not found[f"CD{k}"]:
+            continue
+        pairs = _paired(found[row.name], found[f"CD{k}"], method)
+        difference = pairs[:, 0] - pairs[:, 1]
+        p = stats.ttest_rel(*pairs.T).pvalue if len(pairs) > 1 else float("nan")
+        share = np.mean([r["seconds"] for r in found[row.name]]) / np.mean([r["seconds"] for r in found[f"CD{k}"]])
+        told = f"{p:.1g}" if np.isfinite(p) else "one seed"
+        lines.append(f"| {k} | {row.name} | {difference.mean():+.2f} ± {_error(difference):.2f} | {told} | {share:.2f} |")
+    return "\n".join(lines) if len(lines) > 2 else "No pairs yet."
+
+
+def _paired(a: list[dict[str, Any]], b: list[dict[str, Any]], method: str) -> np.ndarray:
+    ours, theirs = ({record["seed"]: record["likelihood"][method]["test"]["value"] for record in records} for records in (a, b))
+    return np.asarray([(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]).reshape(-1, 2)
+
+
+def _spread(values: list[float]) -> str:
+    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+
+
+def _error(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

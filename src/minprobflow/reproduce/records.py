@@ -1,0 +1,44 @@
+"""Where results are kept: one file a (row, seed), one file a row's search, all written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..files import write_atomically
+from .experiments import Row
+
+
+class Results:
+    """A folder of records, and beside it the trained models, which are not kept for others."""
+
+    def __init__(self, place: str | os.PathLike[str], models: str | os.PathLike[str] | None = None):
+        self.place = Path(place)
+        self.models = Path(models) if models is not None else None
+
+    def record_file(self, row: Row, seed: int) -> Path:
+        """Of one finished run."""
+        return self.place / row.table / row.profile / f"{row.name}-seed{seed}.json"
+
+    def trials_file(self, row: Row) -> Path:
+        """Of a row's search."""
+        return self.place / row.table / row.profile / f"{row.name}-search.json"
+
+    def model_file(self, row: Row, seed: int) -> Path | None:
+        """Of the trained model, if models are kept."""
+        return None if self.models is None else self.models / row.table / row.profile / f"{row.name}-seed{seed}.safetensors"
+
+    def records(self, table: str, profile: str) -> list[dict[str, Any]]:
+        """All finished runs of a table under a profile."""
+        return [json.loads(file.read_text()) for file in sorted((self.place / table / profile).glob("*-seed*.json"))]
+
+    def read(self, file: Path) -> Any:
+        """A record, None if it is not there."""
+        return json.loads(file.read_text()) if file.is_file() else None
+
+    def write(self, file: Path, record: Any) -> None:
+        """Make the folder too."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, (json.dumps(record, indent=1) + "\n").encode())

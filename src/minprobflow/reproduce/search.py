@@ -1,0 +1,69 @@
+"""Choosing a row's settings on the validation split, with Optuna: all candidates, the poor ones stopped early."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ..data import Dataset
+from ..errors import InputError
+from .experiments import Experiment, Row
+from .records import Results
+from .training import train
+
+
+def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset) -> dict[str, Any]:
+    """The best candidate by validation likelihood; trials that are on record are not run again."""
+    candidates = row.candidates()
+    if len(candidates) == 1:
+        return candidates[0]
+    optuna = _optuna()
+    file = results.trials_file(row)
+    trials: list[dict[str, Any]] = results.read(file) or []
+    epochs = row.settings["search_epochs"]
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=max(epochs // 8, 1), reduction_factor=3)
+    study = optuna.create_study(direction="maximize", pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
+    spaces = {name: optuna.distributions.CategoricalDistribution(_ordered(candidates, name)) for name in candidates[0]}
+    for trial in trials:
+        state = optuna.trial.TrialState.COMPLETE if trial["complete"] else optuna.trial.TrialState.PRUNED
+        values = {point["epoch"]: point["valid"] for point in trial["curve"]}
+        study.add_trial(
+            optuna.create_trial(
+                params=trial["settings"], distributions=spaces, value=trial["valid"], intermediate_values=values, state=state
+            )
+        )
+    missing = [candidate for candidate in candidates if candidate not in [trial["settings"] for trial in trials]]
+    for candidate in missing:
+        study.enqueue_trial(candidate)
+
+    def objective(trial: Any) -> float:
+        choice = {name: trial.suggest_categorical(name, space.choices) for name, space in spaces.items()}
+
+        def poor(epoch: int, score: float) -> bool:
+            trial.report(score, epoch)
+            return trial.should_prune()
+
+        done = train(experiment, row, choice, 0, dataset, epochs, poor)
+        complete = done.curve[-1]["epoch"] == epochs
+        record = {"settings": choice, "valid": done.curve[-1]["valid"], "complete": complete, "curve": done.curve}
+        trials.append({**record, "seconds": round(done.seconds, 2), "at": time.strftime("%Y-%m-%d %H:%M")})
+        results.write(file, trials)
+        if not complete:
+            raise optuna.TrialPruned
+        return record["valid"]
+
+    study.optimize(objective, n_trials=len(missing))
+    return max((trial for trial in trials if trial["complete"]), key=lambda trial: trial["valid"])["settings"]
+
+
+def _ordered(candidates: list[dict[str, Any]], name: str) -> list[Any]:
+    return list(dict.fromkeys(candidate[name] for candidate in candidates))
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as problem:
+        raise InputError("searching settings needs Optuna: pip install 'minprobflow[reproduce]', or use --profile quick") from problem
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna

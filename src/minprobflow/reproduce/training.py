@@ -1,0 +1,138 @@
+"""One training run of a row, and what it is judged by."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from ..data import Dataset
+from ..likelihood import Estimate, from_log_partition, log_likelihood, log_partition
+from ..models import RBM
+from ..models.base import Model
+from ..train import Epoch, fit
+from .experiments import Experiment, Row
+
+LOOKS = 8  # at the validation likelihood in a run
+VALIDATION: dict[str, Any] = {"chains": 50, "betas": 1000}  # of AIS while a run goes on
+JUDGEMENT: dict[str, Any] = {"chains": 100, "max_betas": 16_000}  # of AIS in the end
+
+
+class Trained(NamedTuple):
+    """A trained model, the seconds its updates took, and its validation likelihood on the way."""
+
+    model: Model
+    seconds: float
+    compile_seconds: float
+    curve: list[dict[str, float]]
+
+
+def train(
+    experiment: Experiment,
+    row: Row,
+    choice: dict[str, Any],
+    seed: int,
+    dataset: Dataset,
+    epochs: int,
+    stop: Callable[[int, float], bool] | None = None,
+) -> Trained:
+    """Train with these settings. `stop` sees the validation likelihood now and then, and may end the run."""
+    settings = {**row.settings, **choice}
+    plain = settings.get("plain", False)
+    rate = settings["learning_rate"]
+    updates = len(dataset.train) // settings["batch_size"]
+    rule_settings: dict[str, Any] = dict(row.rule_settings)
+    rule_settings |= {name: settings[name] for name in ("refresh", "n_particles", "min_ess") if name in settings}
+    if rule_settings.get("refresh") == "epoch":
+        rule_settings["refresh"] = updates
+    curve: list[dict[str, float]] = []
+    spent = 0.0
+    looks = set(np.linspace(0, epochs, min(LOOKS, epochs) + 1).round().astype(int).tolist())
+
+    def look(epoch: Epoch) -> bool:
+        nonlocal spent
+        spent += epoch.seconds
+        if epoch.number not in looks:
+            return False
+        score = validation_score(experiment, epoch.model, dataset)
+        curve.append({"epoch": epoch.number, "seconds": spent, "valid": score})
+        return stop is not None and epoch.number < epochs and stop(epoch.number, score)
+
+    def start(key: Key[Array, ""]) -> RBM:
+        shape = dataset.train.shape[1], experiment.hidden
+        return as_in_the_scripts(key, *shape) if plain else RBM.init(key, *shape, data=dataset.train)
+
+    done = fit(
+        start,
+        dataset.train,
+        row.rule,
+        epochs=epochs,
+        batch_size=settings["batch_size"],
+        learning_rate=jax.tree_util.Partial(_constant, jnp.asarray(rate, float)) if plain else rate,
+        centred=not plain,
+        l2=settings.get("l2", 0.0),
+        average=settings.get("average"),
+        seed=seed,
+        callbacks=[look],
+        progress=False,
+        **rule_settings,
+    )
+    each = [record["seconds"] for record in done.history]
+    compiling = max(each[0] - float(np.median(each[1:] or each)), 0.0)
+    for point in curve:
+        point["seconds"] = round(point["seconds"] - compiling, 3)
+    return Trained(done.model, sum(each) - compiling, compiling, curve)
+
+
+def as_in_the_scripts(key: Key[Array, ""], n_visible: int, n_hidden: int) -> RBM:
+    """The start of the authors' scripts: weights uniform in +-4 sqrt(6 / (H + D)), biases zero."""
+    bound = 4 * np.sqrt(6 / (n_hidden + n_visible))
+    weights = jax.random.uniform(key, (n_visible, n_hidden), minval=-bound, maxval=bound)
+    return RBM(weights, jnp.zeros(n_visible), jnp.zeros(n_hidden))
+
+
+def _constant(rate: Float[Array, ""], step: Array) -> Float[Array, ""]:
+    return rate
+
+
+def validation_score(experiment: Experiment, model: Model, dataset: Dataset) -> float:
+    """Log-likelihood on the validation split: exact, or the lower end of AIS's interval.
+
+    A short AIS run flatters models whose chains do not mix; the lower end, from reverse AIS, does not.
+    """
+    if "exact" in experiment.estimators:
+        return log_likelihood(model, dataset.valid, "exact").value
+    return log_likelihood(model, dataset.valid, "ais", base_data=dataset.train, **VALIDATION).lower
+
+
+def judged(experiment: Experiment, model: Model, dataset: Dataset, seed: int) -> dict[str, Any]:
+    """The finished model on test and training data, by the table's estimators."""
+    found: dict[str, Any] = {}
+    for method in experiment.estimators:
+        begun = time.perf_counter()
+        if method == "csl":
+            parts = {part: log_likelihood(model, getattr(dataset, part), "csl", key=seed) for part in ("test", "train")}
+        else:
+            extra = JUDGEMENT if method == "ais" else {}
+            log_z = log_partition(model, method, key=seed, base_data=dataset.train, **extra)
+            parts = {part: from_log_partition(model, getattr(dataset, part), log_z) for part in ("test", "train")}
+        found[method] = {part: _record(estimate) for part, estimate in parts.items()}
+        found[method] |= {"verdict": parts["test"].verdict, "warnings": list(parts["test"].warnings)}
+        found[method]["settings"] = {
+            name: value
+            for name, value in parts["test"].settings.items()
+            if name in ("chains", "betas", "gap", "samples", "burn_in", "thinning")
+        }
+        found[method]["seconds"] = round(time.perf_counter() - begun, 1)
+    return found
+
+
+def _record(estimate: Estimate) -> dict[str, float | None]:
+    return {
+        name: (float(value) if np.isfinite(value) else None) for name, value in estimate.record().items() if isinstance(value, int | float)
+    }
