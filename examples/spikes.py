@@ -1,6 +1,6 @@
 """Fit an Ising model to the spikes of 50 neurons and see what it explains: docs/images/spikes.png. About a minute.
 
-    MINPROBFLOW_DATA=<folder with spikes/maxent_example50.npz> python examples/spikes.py [FIGURE.png]
+MINPROBFLOW_DATA=<folder with spikes/maxent_example50.npz> python examples/spikes.py [FIGURE.png]
 """
 
 import json
@@ -24,7 +24,7 @@ def fit(rows: np.ndarray) -> dict[str, mpf.Ising]:
     independent = mpf.Ising.init(rows.shape[1], rows)
     alone = mpf.fit_convex(independent, rows)
     begun = mpf.fit_convex(independent, rows, l2=L2)
-    finished = mpf.fit(begun.model, rows, rule="pmpf", epochs=5, batch_size=100, learning_rate=1.0, average=0.999)
+    finished = mpf.fit(begun.model, rows, rule="pmpf", epochs=30, batch_size=100, learning_rate=1.0, average=0.999)
     return {"independent": independent, "MPF-1flip alone": alone.model, "pairwise": finished.model}
 
 
@@ -36,15 +36,16 @@ def summary(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def draw(rows: np.ndarray, models: dict[str, mpf.Ising], samples: dict[str, np.ndarray], path: Path) -> None:
+    """Four panels: what the pairwise model explains, and what MPF-1flip alone runs into."""
     rates, correlations, counts = summary(rows)
-    model_rates, model_correlations, model_counts = summary(samples["pairwise"])
+    model_rates, model_correlations, _ = summary(samples["pairwise"])
     figure, axes = plt.subplots(2, 2, figsize=(9, 7.5), layout="constrained")
     ax = axes[0, 0]
     ax.plot([0.003, 0.35], [0.003, 0.35], color=GREY, lw=1)
     ax.loglog(rates, model_rates, "o", color=BLUE, ms=5)
     ax.set(title="a  firing rates", xlabel="recorded (spikes a bin)", ylabel="pairwise model")
     ax = axes[0, 1]
-    ax.plot([-0.1, 0.5], [-0.1, 0.5], color=GREY, lw=1)
+    ax.plot([-0.03, 0.2], [-0.03, 0.2], color=GREY, lw=1)
     ax.plot(correlations, summary(samples["independent"])[1], ".", color=RED, ms=3, alpha=0.5, label="independent neurons")
     ax.plot(correlations, model_correlations, ".", color=BLUE, ms=4, alpha=0.6, label="pairwise model")
     ax.set(title="b  correlations of all pairs", xlabel="recorded", ylabel="model")
@@ -61,7 +62,7 @@ def draw(rows: np.ndarray, models: dict[str, mpf.Ising], samples: dict[str, np.n
     for steps, colour in ((1, "#c9d8ea"), (10, "#8fb0d3"), (100, "#4a7db5"), (300, BLUE)):
         run = mpf.sample(models["MPF-1flip alone"], steps=steps, start=rows[::20])
         ax.plot(k, summary(run)[2], color=colour, lw=2, label=f"{steps} sweep{'s' if steps > 1 else ''}")
-    ax.set(title="d  the trap: MPF-1flip alone, chains from the data", xlabel="neurons active", ylabel="probability")
+    ax.set(title="d  a trap: MPF-1flip alone", xlabel="neurons active, in chains that start at the data", ylabel="probability")
     ax.legend(frameon=False)
     for ax in axes.ravel():
         ax.spines[["top", "right"]].set_visible(False)
@@ -72,6 +73,7 @@ def draw(rows: np.ndarray, models: dict[str, mpf.Ising], samples: dict[str, np.n
 
 
 def main(path: str = "docs/images/spikes.png") -> dict[str, float]:
+    """Fit to the first 30,000 time bins, compare with them, and judge on the last 5,000."""
     data = mpf.load_dataset("spikes")
     models = fit(data.train)
     samples = {name: mpf.sample(models[name], steps=200, start=data.train) for name in ("independent", "pairwise")}

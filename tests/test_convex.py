@@ -88,12 +88,12 @@ def test_counts_stand_for_repeated_rows():
             mpf.fit_convex(mpf.Ising.init(6), rows, counts=wrong)
 
 
-def test_rows_in_many_blocks_and_wide_rows_are_counted_right(monkeypatch):
+def test_rows_in_many_blocks_and_wide_rows_arecounted_right(monkeypatch):
     expected = mpf.fit_convex(mpf.Ising.init(6), DATA).model
     monkeypatch.setattr(convex, "ENTRIES", 6 * 7)  # blocks of 7 rows, the last one padded
     np.testing.assert_allclose(mpf.fit_convex(mpf.Ising.init(6), DATA).model.couplings, expected.couplings, atol=1e-6)
     wide = np.random.default_rng(0).integers(2, size=(20, 70), dtype=np.uint8)
-    rows, share = convex._counted(np.repeat(wide, 3, axis=0), None)
+    rows, share = convex.counted(np.repeat(wide, 3, axis=0), None)
     assert len(rows) == 20 and np.allclose(share, 1 / 20)
     np.testing.assert_array_equal(np.unique(rows, axis=0), np.unique(wide, axis=0))
 

@@ -140,3 +140,26 @@ def test_sampled_moments_agree_within_their_errors():
         mpf.moments(mpf.Ising.init(21), "exact")
     with pytest.raises(mpf.InputError, match="chains"):
         mpf.moments(model, "sampled", chains=2)
+
+
+@pytest.mark.parametrize("model", mpf.Ising.examples(), ids=lambda m: f"tau{m.tau}")
+def test_centred_coordinates(model, float64):
+    """Recentring only adds a constant to the energy; curvatures and the centred gradient are those of these coordinates."""
+    model, mean = laws.doubled(model), jnp.linspace(0.1, 0.7, 5)
+    v = laws.all_states(model).astype(float)
+    centred = model.recentred(mean)
+    shift = centred.free_energy(v - mean) - model.free_energy(v)
+    np.testing.assert_allclose(shift, shift[0], rtol=1e-10)
+    np.testing.assert_allclose(centred.recentred(-mean).fields, model.fields, rtol=1e-10)
+
+    jacobian = jax.jacobian(lambda m: m.recentred(-mean).flip_differences(v))(centred)
+    weights = jax.random.uniform(jax.random.key(0), v.shape)
+    curvatures = model.flip_curvatures(v - mean, weights)
+    np.testing.assert_allclose(curvatures.fields, jnp.einsum("bd,bdi->i", weights, jacobian.fields**2), rtol=1e-9)
+    np.testing.assert_allclose(curvatures.pairs, jnp.einsum("bd,bdij->ij", weights, jacobian.pairs**2), rtol=1e-9, atol=1e-12)
+
+    plain = jax.grad(lambda m: jnp.mean(m.free_energy(v[3:9])))(model)
+    in_centred = jax.grad(lambda m: jnp.mean(m.recentred(-mean).free_energy(v[3:9])))(centred)
+    expected, found = in_centred.recentred(-mean), model.centre(plain, mean)  # the same step, in the plain parameters
+    np.testing.assert_allclose(found.fields, expected.fields, rtol=1e-9)
+    np.testing.assert_allclose(found.pairs, expected.pairs, rtol=1e-9, atol=1e-12)

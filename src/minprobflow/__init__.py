@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
+    from .expectations import moments
     from .likelihood import Estimate, log_likelihood, log_partition
     from .model_files import load, save
     from .models import RBM, EnergyModel, Ising
-    from .expectations import moments
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
     from .samplers import impute, parallel_tempering, sample
     from .spaces import Binary

@@ -95,7 +95,7 @@ def fit_convex(
         )
     if not bool(all_finite(model)):
         raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
-    rows, share = _counted(model.space.check(data), counts)
+    rows, share = counted(model.space.check(data), counts)
     show = progress or (progress is None and sys.stderr.isatty())
     with jax.enable_x64(True):
         problem = _Problem(model, rows, share, OBJECTIVES[objective], l1, l2)
@@ -154,7 +154,7 @@ def _searched(problem: _Problem, given: Model, tolerance: float, max_iterations:
     return ConvexFit(model, norm <= tolerance, iterations, at.evaluations, norm, total, problem.unique_rows, history)
 
 
-def _counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndarray, "m D"], Float[np.ndarray, " m"]]:
+def counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndarray, "m D"], Float[np.ndarray, " m"]]:
     """Distinct rows and the share of the data that each makes up."""
     weights = np.ones(len(rows)) if counts is None else np.asarray(counts, np.float64)
     if weights.shape != (len(rows),) or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
@@ -166,7 +166,7 @@ def _counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndar
     return rows[first], np.bincount(group.ravel(), weights, len(first)) / weights.sum()
 
 
-def _flat(model: Model) -> tuple[Vector, Callable[[Vector], Any]]:
+def _flat(model: Model) -> tuple[Vector, Callable[..., Any]]:
     vector, rebuild = ravel_pytree(model)
     return np.asarray(vector), rebuild
 
