@@ -11,8 +11,8 @@ from pathlib import Path
 
 import jax
 
-CORRECTNESS = ("golden", "calibration", "trap", "randomness")
-SPEED = ("random_bits", "training", "one_flip", "likelihood_speed", "growth", "startup", "time_to_quality")  # make bench
+CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency")
+SPEED = ("random_bits", "training", "one_flip", "likelihood_speed", "growth", "startup", "time_to_quality", "ising")  # make bench
 NAMES = CORRECTNESS + SPEED
 RESULTS = Path(__file__).parent / "results"
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGES = tuple(ROOT / "docs" / name for name in ("likelihood.md", "design-notes.md", "performance.md"))
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 def result(name):
@@ -216,35 +216,55 @@ def performance_plot() -> None:
     axes.set_ylabel("time / matrix products")
     axes.legend(frameon=False, ncols=5, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.14))
     axes.spines[["top", "right"]].set_visible(False)
-    (ROOT / "docs" / "figures").mkdir(exist_ok=True)
-    figure.savefig(ROOT / "docs" / "figures" / "performance.png", dpi=150)
+    (ROOT / "docs" / "images").mkdir(exist_ok=True)
+    figure.savefig(ROOT / "docs" / "images" / "performance.png", dpi=150)
 
 
-PARTS = (
-    golden,
-    calibration,
-    trap,
-    speed,
-    memory,
-    random_bits,
-    machine,
-    training,
-    refresh,
-    replicas,
-    one_flip,
-    growth,
-    startup,
-    quality,
-    randomness,
-)
+def ising_speed() -> str:
+    r = result("ising")
+    lines = [
+        "| | MPF-1flip | pseudo-likelihood |",
+        "|---|---|---|",
+    ]
+    rows = {
+        "`fit_convex`, best of 3 (worst)": lambda p: f"{min(p['times']['ours']):.2f} s ({max(p['times']['ours']):.2f})",
+        "... its first call, with compilation": lambda p: f"{p['first_call_with_compilation']:.2f} s",
+        "SciPy, all rows": lambda p: f"{min(p['times']['scipy']):.1f} s",
+        "SciPy, distinct rows": lambda p: f"{min(p['times']['scipy_distinct_rows']):.1f} s",
+        "faster than SciPy on all rows (with compilation)": lambda p: f"{p['speedup']:.0f}x ({p['speedup_with_compilation']:.0f}x)",
+        "faster than SciPy on distinct rows (with compilation)": lambda p: (
+            f"{p['speedup_over_distinct_rows']:.0f}x ({p['speedup_over_distinct_rows_with_compilation']:.0f}x)"
+        ),
+        "evaluations of the objective, ours / SciPy": lambda p: f"{p['evaluations']['ours']} / {p['evaluations']['scipy_distinct_rows']}",
+        "relative gradient norm reached, checked in NumPy": lambda p: f"{p['gradient_norm_by_numpy']:.1e}",
+        "largest difference of a parameter from the minimum, ours / SciPy": lambda p: (
+            f"{p['largest_parameter_difference']:.1e} / {p['largest_parameter_difference_of_scipy']:.1e}"
+        ),
+    }
+    lines += [f"| {name} | " + " | ".join(show(r[o]) for o in ("mpf-1flip", "pseudo-likelihood")) + " |" for name, show in rows.items()]
+    return "\n".join(lines)
+
+
+def ising_moments() -> str:
+    lines = ["| fit | error of pairs, in standard errors | correlation of covariances | seconds |", "|---|---|---|---|"]
+    for name, m in result("ising")["moments"]["models"].items():
+        lines.append(
+            f"| {name} | {m['rms_error_of_pairs_in_standard_errors']:,.2f} | {m['correlation_of_covariances']:.3f} | {m['seconds']:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def consistency() -> str:
+    lines = ["| | " + " | ".join(f"n = {n:,}" for n in next(iter(result("consistency")["models"].values()))["sizes"]) + " | slope |"]
+    lines += ["|---" * lines[0].count(" | ") + "|---|"]
+    for name, m in result("consistency")["models"].items():
+        lines.append(f"| {name} | " + " | ".join(f"{e:.4f}" for e in m["mean_errors"]) + f" | {m['slope']:.3f} |")
+    return "\n".join(lines)
 
 
 def filled(text: str) -> str:
-    """The page with every <!-- name --> ... <!-- end --> part made anew."""
-    for make in PARTS:
-        pattern = rf"(<!-- {make.__name__} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(pattern, lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL)
-    return text
+    """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name."""
+    return re.sub(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", lambda m: m[1] + globals()[m[2]]() + "\n" + m[3], text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "RBM": "models",
+    "Ising": "models",
     "EnergyModel": "models",
     "Binary": "spaces",
     "CD": "rules",
@@ -20,12 +21,14 @@ _HOME = {
     "Exact": "rules",
     "rule": "rules",
     "fit": "train",
+    "fit_convex": "train",
     "TrainState": "train",
     "save_state": "train",
     "load_state": "train",
     "sample": "samplers",
     "impute": "samplers",
     "parallel_tempering": "samplers",
+    "moments": "expectations",
     "log_likelihood": "likelihood",
     "log_partition": "likelihood",
     "Estimate": "likelihood",
@@ -57,13 +60,14 @@ if TYPE_CHECKING:
     from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
+    from .expectations import moments
     from .likelihood import Estimate, log_likelihood, log_partition
     from .model_files import load, save
-    from .models import RBM, EnergyModel
+    from .models import RBM, EnergyModel, Ising
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
     from .samplers import impute, parallel_tempering, sample
     from .spaces import Binary
-    from .train import TrainState, fit, load_state, save_state
+    from .train import TrainState, fit, fit_convex, load_state, save_state
 
 
 def __getattr__(name: str) -> Any:

@@ -45,7 +45,7 @@ def reproduce(
         print(page.write_page(place, Path("docs/reproduction.md")))
         return
     if what == "figures":
-        for file in figures.draw(place, Path("docs/figures")):
+        for file in figures.draw(place, Path("docs/images")):
             print(file)
         return
     say = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))

@@ -1,7 +1,21 @@
 """Energy-based models."""
 
-from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastSums, Latent, Model
+from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastHeatBath, FastSums, Latent, LogLinear, Model
 from .energy import EnergyModel
+from .ising import Ising
 from .rbm import RBM
 
-__all__ = ["RBM", "Annealable", "Centrable", "EnergyModel", "FastAnnealing", "FastFlips", "FastSums", "Latent", "Model"]
+__all__ = [
+    "RBM",
+    "Annealable",
+    "Centrable",
+    "EnergyModel",
+    "FastAnnealing",
+    "FastFlips",
+    "FastHeatBath",
+    "FastSums",
+    "Ising",
+    "Latent",
+    "LogLinear",
+    "Model",
+]

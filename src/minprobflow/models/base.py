@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from ..spaces import Binary
 
@@ -124,3 +124,28 @@ class FastAnnealing(Annealable):
         self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         """Sample once at beta_to starting from v; and F(v) at beta_from less F(v) at beta_to."""
+
+
+class LogLinear(FastFlips, Annealable):
+    """F is linear in the parameters, so that MPF-1flip and the pseudo-likelihood are convex in them.
+
+    The two methods say how to scale a convex fit; without them it needs ten times as many iterations.
+    """
+
+    @abstractmethod
+    def recentred(self, offset: Float[Array, " D"]) -> Model:
+        """The parameters of the same model written in units less `offset`. Linear; undone by minus the same offset."""
+
+    @abstractmethod
+    def flip_curvatures(self, v: Float[Array, "B D"], weights: Float[Array, "B D"]) -> Model:
+        """For each parameter, the weighted sum of the squares of its derivative of `flip_differences`, v in recentred units."""
+
+
+class FastHeatBath(Model):
+    """A sweep that redraws all units in turn, without an evaluation of the free energy for each."""
+
+    @abstractmethod
+    def sweep(
+        self, key: Key[Array, ""], v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
+    ) -> Float[Array, "chains D"]:
+        """Redraw each unit in turn from its conditional given all others; units where `held` is true stay."""

@@ -3,8 +3,22 @@
 from .callbacks import Progress
 from .centring import centred_gradient
 from .checkpoint import load_state, save_state
+from .convex import ConvexFit, fit_convex
 from .loop import Epoch, Fit, fit
 from .penalties import penalties
 from .state import Metrics, TrainState
 
-__all__ = ["Epoch", "Fit", "Metrics", "Progress", "TrainState", "centred_gradient", "fit", "load_state", "penalties", "save_state"]
+__all__ = [
+    "ConvexFit",
+    "Epoch",
+    "Fit",
+    "Metrics",
+    "Progress",
+    "TrainState",
+    "centred_gradient",
+    "fit",
+    "fit_convex",
+    "load_state",
+    "penalties",
+    "save_state",
+]

@@ -1,0 +1,103 @@
+"""Means and pairwise moments of a model: by enumeration if it is small, else by sampling, with their errors."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from .enumeration import log_partition
+from .errors import InputError
+from .models.base import Model
+from .random_bits import subkey
+from .samplers import default_kernel, run
+
+MAX_UNITS = 20
+CHUNK = 2**12
+GROUPS = 10  # of chains, whose spread gives the error
+
+
+class Moments(NamedTuple):
+    """E[v_i v_j]; the means are its diagonal."""
+
+    pairs: Float[np.ndarray, "D D"]
+    stderr: Float[np.ndarray, "D D"]  # zero where exact
+    method: str
+
+    @property
+    def mean(self) -> Float[np.ndarray, " D"]:
+        """E[v_i]."""
+        return np.diagonal(self.pairs)
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "D D"]:
+        """E[v_i v_j] - E[v_i] E[v_j]."""
+        return self.pairs - np.outer(self.mean, self.mean)
+
+
+def moments(
+    model: Model, method: str = "auto", *, chains: int = 1000, burn_in: int = 200, steps: int = 1000, start: Any = None, seed: int = 0
+) -> Moments:
+    """Means and pairwise moments of a model.
+
+    Args:
+        method: "exact" (up to 20 units), "sampled", or "auto": exact where it can be had.
+        chains, burn_in, steps: independent chains; each is averaged over `steps` steps after `burn_in`.
+        start: rows that the chains start from, in turn; by default uniformly random bits.
+
+    >>> import minprobflow as mpf
+    >>> mpf.moments(mpf.Ising.init(3)).pairs.round(6).tolist()
+    [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
+    """
+    small = model.space.size <= MAX_UNITS
+    if method not in ("auto", "exact", "sampled") or (method == "exact" and not small):
+        raise InputError(f"method={method!r} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} units) exact")
+    if method == "sampled" or not small:
+        return _sampled(model, chains, burn_in, steps, start, seed)
+    with jax.enable_x64(True):
+        double = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
+        pairs = np.asarray(_exact(double))
+    return Moments(pairs, np.zeros_like(pairs), "exact")
+
+
+def _sampled(model: Model, chains: int, burn_in: int, steps: int, start: Any, seed: int) -> Moments:
+    if chains < GROUPS or burn_in < 0 or steps < 1:
+        raise InputError(f"chains={chains}, burn_in={burn_in}, steps={steps}: ask for at least {GROUPS} chains and one step")
+    key_start, key_burn, key_run = jax.random.split(jax.random.key(seed), 3)
+    shape = (-(-chains // GROUPS) * GROUPS, model.space.size)
+    if start is None:
+        v = jax.random.bernoulli(key_start, shape=shape).astype(float)
+    else:
+        v = jnp.asarray(np.resize(model.space.check(start, "start"), shape)).astype(float)
+    v = run(key_burn, model, v, burn_in, default_kernel(model))
+    groups = np.asarray(_averages(key_run, model, v, jnp.asarray(steps)), np.float64)
+    return Moments(groups.mean(0), groups.std(0, ddof=1) / np.sqrt(GROUPS), "sampled")
+
+
+@jax.jit
+def _exact(model: Model) -> Float[Array, "D D"]:
+    log_z, chunk = log_partition(model), min(model.space.n_states, CHUNK)
+
+    def add(total: Array, first: Array) -> tuple[Array, None]:
+        v = model.space.states(first + jnp.arange(chunk)).astype(total.dtype)
+        return total + (jnp.exp(-model.free_energy(v) - log_z)[:, None] * v).T @ v, None
+
+    zero = jnp.zeros((model.space.size, model.space.size))
+    return jax.lax.scan(add, zero, jnp.arange(0, model.space.n_states, chunk))[0]
+
+
+@jax.jit
+def _averages(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> Float[Array, "groups D D"]:
+    kernel = default_kernel(model)
+
+    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        v, total = carry
+        v = kernel(subkey(key, i), model, v)
+        grouped = v.reshape(GROUPS, -1, v.shape[1])
+        return v, total + jnp.swapaxes(grouped, 1, 2) @ grouped / grouped.shape[1]
+
+    _, total = jax.lax.fori_loop(0, steps, step, (v, jnp.zeros((GROUPS, v.shape[1], v.shape[1]), v.dtype)))
+    return total / steps.astype(v.dtype)

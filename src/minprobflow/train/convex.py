@@ -1,0 +1,210 @@
+"""`fit_convex`: where the objective is convex, go to its minimum and say so.
+
+MPF-1flip and the pseudo-likelihood are sums of convex functions of F(x) - F(flip_i x). Where F is linear in the
+parameters there is one minimum, and no learning rate, batch size or number of epochs to choose. Equal rows are counted
+once. The search goes on in centred units scaled by their curvature, in double precision.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, UInt8
+
+from ..errors import InputError
+from ..models.base import LogLinear, Model
+from ..numerics import all_finite, sum_softplus
+from .owlqn import Iterate, Vector, minimise, pseudo_gradient
+
+ENTRIES = 2**15  # rows x units at a time: what fits a core's cache
+
+
+class FlipObjective(NamedTuple):
+    """outer(sum over rows of the row's share times over_units(F(x) - F(flip_i x)))."""
+
+    over_units: Callable[[Array], Array]
+    outer: Callable[[Array], Array]
+
+
+OBJECTIVES = {
+    "mpf-1flip": FlipObjective(lambda differences: jnp.sum(jnp.exp(differences / 2), -1), jnp.log),  # log J, as in the rule of that name
+    "pseudo-likelihood": FlipObjective(sum_softplus, lambda total: total),  # -sum_i log p(x_i | all others)
+}
+
+
+class ConvexFit(NamedTuple):
+    """What a convex fit gives."""
+
+    model: Model
+    converged: bool
+    iterations: int
+    evaluations: int
+    gradient_norm: float
+    """relative to that at independent units with the data's means; with L1, that of the smallest subgradient"""
+    objective: float  # with its penalties
+    unique_rows: int
+    history: list[dict[str, float]]  # per iteration: objective, gradient_norm, seconds since the start
+
+
+def fit_convex(
+    model: Model,
+    data: Any,
+    objective: str = "mpf-1flip",
+    *,
+    counts: Any = None,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    tolerance: float = 1e-5,
+    max_iterations: int = 1000,
+    progress: bool | None = None,
+) -> ConvexFit:
+    """Minimise a convex objective to convergence, by L-BFGS; with L1, by its orthant-wise form.
+
+    Args:
+        model: a model whose free energy is linear in its parameters, such as `mpf.Ising`; the search starts there.
+        data: rows of 0 and 1 of any dtype, shape (examples, units).
+        objective: "mpf-1flip" or "pseudo-likelihood".
+        counts: how often each row was seen; by default once.
+        l1, l2: penalties l1 * sum|J| + l2 * sum J^2 on the couplings (not the fields). With L1 many are exactly zero.
+        tolerance: stop when the gradient's norm, relative to that at independent units, is this small.
+        max_iterations: give up after so many (`converged` is then False).
+        progress: show a line per iteration; by default on a terminal.
+
+    >>> import minprobflow as mpf
+    >>> digits = mpf.load_dataset("digits").train
+    >>> fit = mpf.fit_convex(mpf.Ising.init(64, digits), digits, l2=1e-4)
+    >>> fit.converged, fit.model.couplings.shape
+    (True, (64, 64))
+    """
+    if not isinstance(model, LogLinear):
+        raise InputError(f"the objective is not known to be convex for {type(model).__name__}: use mpf.fit, or a model such as mpf.Ising")
+    if objective not in OBJECTIVES:
+        raise InputError(f"unknown convex objective {objective!r}: use {' or '.join(OBJECTIVES)}")
+    if not (0 <= l1 < np.inf and 0 <= l2 < np.inf and tolerance > 0 and max_iterations >= 1):
+        raise InputError(
+            f"l1={l1}, l2={l2}, tolerance={tolerance}, max_iterations={max_iterations}: "
+            "penalties must be finite and not negative, the other two positive"
+        )
+    if not bool(all_finite(model)):
+        raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
+    rows, share = counted(model.space.check(data), counts)
+    show = progress or (progress is None and sys.stderr.isatty())
+    with jax.enable_x64(True):
+        problem = _Problem(model, rows, share, OBJECTIVES[objective], l1, l2)
+        return _searched(problem, model, tolerance, max_iterations, show)
+
+
+class _Problem:
+    """The objective as a function of a vector: the parameters of the model in units less the data's means."""
+
+    def __init__(self, model: LogLinear, rows: UInt8[np.ndarray, "n D"], share: Vector, objective: FlipObjective, l1: float, l2: float):
+        width = rows.shape[1]
+        size = max(min(ENTRIES // width, len(rows)), 1)
+        padding = -len(rows) % size  # rows of no weight fill the last block
+        self.rows = jnp.asarray(np.pad(rows, ((0, padding), (0, 0)))).reshape(-1, size, width)
+        self.share = jnp.asarray(np.pad(share, (0, padding))).reshape(-1, size)
+        self.mean = jnp.asarray(share @ rows)
+        self.unique_rows, self.objective = len(rows), objective
+        double = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
+        self.start, self.rebuild = _flat(double.recentred(self.mean))
+        penalised = jax.tree.map(lambda on, leaf: np.full(leaf.shape, float(on)), model.penalised(), double)
+        self.l1, self.l2 = (strength * _flat(penalised)[0] for strength in (l1, l2))
+        independent = double.base((self.mean * len(rows) + 0.5) / (len(rows) + 1))  # never a mean of 0 or 1
+        self.independent = _flat(independent.recentred(self.mean))[0]
+        curvatures = _flat(_curvatures(independent, self.rows, self.share, self.mean, objective))[0] + 2 * self.l2
+        self.scale = np.divide(1, curvatures, out=np.zeros_like(curvatures), where=curvatures > 0)
+
+    def smooth(self, x: Vector) -> tuple[float, Vector]:
+        """All but the L1 penalty, and its gradient."""
+        value, gradient = _value_and_gradient(self.rebuild(x), self.rows, self.share, self.mean, self.objective)
+        return float(value) + self.l2 @ x**2, _flat(gradient)[0] + 2 * self.l2 * x
+
+    def gradient_norm(self, x: Vector, gradient: Vector) -> float:
+        """In the plain parameters: their gradient is that in centred units through d(centred)/d(plain)."""
+        plain = _flat(_plain_gradient(self.rebuild(x), self.rebuild(gradient), self.mean))[0]
+        return float(np.linalg.norm(pseudo_gradient(x, plain, self.l1)))
+
+    def model(self, x: Vector, like: Model) -> Model:
+        """The plain model, in the precision of the one that was given."""
+        found = self.rebuild(x).recentred(-self.mean)
+        return jax.tree.map(lambda leaf, given: jnp.asarray(np.asarray(leaf), given.dtype), found, like)
+
+
+def _searched(problem: _Problem, given: Model, tolerance: float, max_iterations: int, show: bool) -> ConvexFit:
+    begun, history, norm = time.perf_counter(), [], np.inf
+    reference = problem.gradient_norm(problem.independent, problem.smooth(problem.independent)[1])
+    at: Iterate
+    for iterations, at in enumerate(minimise(problem.smooth, problem.start, problem.l1, problem.scale)):
+        norm = problem.gradient_norm(at.x, at.gradient) / max(reference, np.finfo(float).tiny)
+        total = at.smooth + float(problem.l1 @ np.abs(at.x))
+        history.append({"objective": total, "gradient_norm": norm, "seconds": time.perf_counter() - begun})
+        if show:
+            print(f"iteration {iterations}: objective {total:.8g}, relative gradient {norm:.1e}", file=sys.stderr, flush=True)
+        if norm <= tolerance or iterations == max_iterations:
+            break
+    model = problem.model(at.x, given)
+    return ConvexFit(model, norm <= tolerance, iterations, at.evaluations, norm, total, problem.unique_rows, history)
+
+
+def counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndarray, "m D"], Float[np.ndarray, " m"]]:
+    """Distinct rows and the share of the data that each makes up."""
+    weights = np.ones(len(rows)) if counts is None else np.asarray(counts, np.float64)
+    if weights.shape != (len(rows),) or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
+        raise InputError(f"counts must be {len(rows)} numbers that are not negative, one a row, and not all zero")
+    packed = np.packbits(rows, axis=1)
+    words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)  # sorting words is faster than sorting bytes
+    keys = words[:, 0] if words.shape[1] == 1 else words
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True, axis=0)
+    return rows[first], np.bincount(group.ravel(), weights, len(first)) / weights.sum()
+
+
+def _flat(model: Model) -> tuple[Vector, Callable[..., Any]]:
+    vector, rebuild = ravel_pytree(model)
+    return np.asarray(vector), rebuild
+
+
+@partial(jax.jit, static_argnames="objective")
+def _value_and_gradient(
+    centred: Any, rows: UInt8[Array, "blocks n D"], share: Float[Array, "blocks n"], mean: Float[Array, " D"], objective: FlipObjective
+) -> tuple[Float[Array, ""], Any]:
+    def block_sum(model: LogLinear, v: Array, share: Array) -> Array:
+        return share @ objective.over_units(model.flip_differences(v))
+
+    def add(total: tuple[Array, Any], block: tuple[Array, Array]) -> tuple[tuple[Array, Any], None]:
+        v, share = block
+        return jax.tree.map(jnp.add, total, jax.value_and_grad(block_sum)(plain, v.astype(share.dtype), share)), None
+
+    plain, back = jax.vjp(lambda model: model.recentred(-mean), centred)
+    zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, plain))
+    (total, gradient), _ = jax.lax.scan(add, zero, (rows, share))
+    value, slope = jax.value_and_grad(objective.outer)(total)
+    return value, jax.tree.map(lambda leaf: slope * leaf, back(gradient)[0])
+
+
+@partial(jax.jit, static_argnames="objective")
+def _curvatures(model: Any, rows: Array, share: Array, mean: Float[Array, " D"], objective: FlipObjective) -> Any:
+    """The diagonal of the Hessian in centred units, but for what `outer` takes off it."""
+    second = jax.vmap(jax.vmap(jax.grad(jax.grad(lambda difference: objective.over_units(difference[None])))))
+
+    def add(total: tuple[Array, Any], block: tuple[Array, Array]) -> tuple[tuple[Array, Any], None]:
+        v, share = block[0].astype(mean.dtype), block[1]
+        differences = model.flip_differences(v)
+        new = share @ objective.over_units(differences), model.flip_curvatures(v - mean, share[:, None] * second(differences))
+        return jax.tree.map(jnp.add, total, new), None
+
+    (value, curvatures), _ = jax.lax.scan(add, (jnp.zeros(()), jax.tree.map(jnp.zeros_like, model)), (rows, share))
+    return jax.tree.map(lambda leaf: jax.grad(objective.outer)(value) * leaf, curvatures)
+
+
+@jax.jit
+def _plain_gradient(centred: Any, gradient: Any, mean: Float[Array, " D"]) -> Any:
+    _, back = jax.vjp(lambda model: model.recentred(mean), centred.recentred(-mean))
+    return back(gradient)[0]
