@@ -2,9 +2,9 @@
 
 from .callbacks import Progress
 from .centring import centred_gradient
-from .checkpoint import load_state, save_state
-from .loop import Epoch, Fit, fit
+from .checkpoint import load_state, save_state, state_from_bytes, state_to_bytes
+from .loop import Epoch, Fit, begin, fit
 from .penalties import penalties
 from .state import Metrics, TrainState
 
-__all__ = ["Epoch", "Fit", "Metrics", "Progress", "TrainState", "centred_gradient", "fit", "load_state", "penalties", "save_state"]
+__all__ = ["Epoch", "Fit", "Metrics", "Progress", "TrainState", "begin", "centred_gradient", "fit", "load_state", "penalties", "save_state"]
