@@ -47,6 +47,7 @@ _MODULES = {
     "rates",
     "rules",
     "samplers",
+    "sklearn",
     "spaces",
     "train",
 }
@@ -54,7 +55,7 @@ _MODULES = {
 __all__ = [*_HOME, *_MODULES]
 
 if TYPE_CHECKING:
-    from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, spaces, train
+    from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, sklearn, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .likelihood import Estimate, log_likelihood, log_partition
