@@ -13,7 +13,7 @@ from sklearn.preprocessing import binarize
 from ..errors import InputError
 from ..spaces import binary_rows
 
-Binarize = float | str | None
+Binarize = float | int | np.number | str | None
 HALF = 0.5
 
 
@@ -56,7 +56,8 @@ def warn_if_not_shares(X: Any, how: Binarize) -> None:
     low, high = _range(X)
     if how == HALF and (low < 0 or high > 1):
         warnings.warn(
-            f"X has values from {low:g} to {high:g}, and those above 0.5 count as 1: scale X to [0, 1], or say what you mean with binarize=",
+            f"X has values from {low:g} to {high:g}, and those above 0.5 count as 1: "
+            "scale X to [0, 1], or set binarize= to the threshold you mean",
             UserWarning,
             stacklevel=4,
         )

@@ -55,19 +55,19 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     def __init__(
         self,
-        n_components: int = 256,
+        n_components: Any = 256,
         *,
-        rule: str | RuleSpec = "fpmpf",
-        k: int | None = None,
-        refresh: int | None = None,
-        learning_rate: float | None = None,
-        batch_size: int = 10,
-        n_iter: int = 10,
-        l2: float = 0.0,
-        binarize: float | str | None = bits.HALF,
-        verbose: int = 0,
+        rule: Any = "fpmpf",
+        k: Any = None,
+        refresh: Any = None,
+        learning_rate: Any = None,
+        batch_size: Any = 10,
+        n_iter: Any = 10,
+        l2: Any = 0.0,
+        binarize: Any = bits.HALF,
+        verbose: Any = 0,
         random_state: Any = None,
-    ):
+    ):  # scikit-learn wants any value stored as it is; `fit` checks them
         self.n_components = n_components
         self.rule = rule
         self.k = k
@@ -186,6 +186,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     def _n_features_out(self) -> int:
         return self.model_.n_hidden
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")  # a failed fit leaves n_features_in_ only
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -244,7 +247,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         self.history_ = self.history_ + [{name: float(value) for name, value in epoch.items()} for epoch in result.history]
         self._state: TrainState | bytes = result.state  # bytes after unpickling, until training goes on
         self._begun_with = self._settings()
-        vars(self).pop("log_partition_", None)
+        if hasattr(self, "log_partition_"):
+            del self.log_partition_  # it was that of the model before
         return self
 
     def _hidden_means(self, X: Any) -> Float[np.ndarray, "n H"]:

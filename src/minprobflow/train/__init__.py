@@ -7,4 +7,18 @@ from .loop import Epoch, Fit, begin, fit
 from .penalties import penalties
 from .state import Metrics, TrainState
 
-__all__ = ["Epoch", "Fit", "Metrics", "Progress", "TrainState", "begin", "centred_gradient", "fit", "load_state", "penalties", "save_state"]
+__all__ = [
+    "Epoch",
+    "Fit",
+    "Metrics",
+    "Progress",
+    "TrainState",
+    "begin",
+    "centred_gradient",
+    "fit",
+    "load_state",
+    "penalties",
+    "save_state",
+    "state_from_bytes",
+    "state_to_bytes",
+]
