@@ -36,9 +36,10 @@ def rows(X: Any, how: Binarize, rng: np.random.RandomState) -> UInt8[np.ndarray,
 def visible(X: Any, how: Binarize) -> Any:
     """What stands for the visible units where means of the hidden ones are asked for: bits, or the probabilities themselves."""
     if how is None:
-        values = X.data[None] if issparse(X) else X
-        if values.size:
-            binary_rows(values, "X (with binarize=None)")
+        if not issparse(X):
+            binary_rows(X, "X (with binarize=None)")
+        elif not np.isin(X.data, (0, 1)).all():
+            binary_rows(X.toarray(), "X (with binarize=None)")  # says which
         return X
     if how == "sample":
         low, high = _range(X)
