@@ -262,6 +262,29 @@ def consistency() -> str:
     return "\n".join(lines)
 
 
+def sklearn_features() -> str:
+    def share(values):
+        mean = sum(values) / len(values)
+        spread = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+        return f"{mean:.1%} +- {spread:.1%}"
+
+    tables = []
+    for name, r in result("sklearn_features")["data"].items():
+        lines = [
+            f"**{name}**: {r['n_train']:,} training rows, {r['n_components']} hidden units, {r['seeds']} seeds. Our first fit, which compiles, took {r['first_fit_seconds']:.1f} s.",
+            "",
+            "| features | iterations | learning rate | C | seconds a fit | test accuracy |",
+            "|---|---|---|---|---|---|",
+            f"| the pixels themselves | | | | | {share(r['pixels'])} |",
+        ]
+        lines += [
+            f"| {row['name']} | {row['n_iter']} | {row['learning_rate']} | {row['C']:g} | {row['seconds']:.1f} | {share(row['accuracies'])} |"
+            for row in r["rows"]
+        ]
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
 def filled(text: str) -> str:
     """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name."""
     return re.sub(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", lambda m: m[1] + globals()[m[2]]() + "\n" + m[3], text, flags=re.DOTALL)

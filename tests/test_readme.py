@@ -7,7 +7,7 @@ import pytest
 from benchmarks import docs
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/introduction.md", "docs/likelihood.md", "docs/ising.md"]
+PAGES = ["README.md", "docs/introduction.md", "docs/likelihood.md", "docs/ising.md", "docs/scikit-learn.md"]
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES

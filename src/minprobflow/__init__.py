@@ -50,6 +50,7 @@ _MODULES = {
     "rates",
     "rules",
     "samplers",
+    "sklearn",
     "spaces",
     "train",
 }
@@ -57,7 +58,7 @@ _MODULES = {
 __all__ = [*_HOME, *_MODULES]
 
 if TYPE_CHECKING:
-    from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, spaces, train
+    from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, sklearn, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .expectations import moments

@@ -10,21 +10,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from .errors import DamagedFileError, InputError, ModelFileError
 
 FORMAT_VERSION = 1
 
 
-def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Write a safetensors file so that `path` is either the old file or the whole new one, whatever happens."""
+def pack(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """The bytes of a safetensors file with our format version and a checksum. Refuses non-finite numbers."""
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
-            raise InputError(f"{name} has non-finite values, so {path} was left as it was: go back to the last good model")
+            raise InputError(f"{name} has non-finite values, so nothing was written: go back to the last good model")
     whole = {name: np.asarray(t, order="C") for name, t in tensors.items()}
-    write_atomically(path, save(whole, {**metadata, "format_version": str(FORMAT_VERSION), "sha256": _digest(whole)}))
+    return save(whole, {**metadata, "format_version": str(FORMAT_VERSION), "sha256": _digest(whole)})
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -50,10 +50,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     if not path.is_file():
         raise ModelFileError(f"there is no file {path}: check the path")
     try:
-        with safe_open(path, framework="numpy") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-            metadata = file.metadata() or {}
-    except (SafetensorError, OSError, ValueError, TypeError) as problem:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise DamagedFileError(f"{path} cannot be read ({problem}): copy it again from its source") from problem
+    return unpack(content, path)
+
+
+def unpack(content: bytes, path: str | os.PathLike[str] = "the pickle") -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Tensors and metadata of what `pack` made; `path` says in errors where it came from."""
+    try:
+        tensors = load(content)
+        metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__", {})
+    except (SafetensorError, ValueError, TypeError, KeyError) as problem:
         raise DamagedFileError(f"{path} is truncated or not a safetensors file ({problem}): copy it again from its source") from problem
     version = metadata.get("format_version", "")
     if not version.isdigit() or "kind" not in metadata:

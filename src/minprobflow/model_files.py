@@ -25,6 +25,11 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, An
     Args:
         provenance: anything worth knowing later (data, rule, seed, ...); stored as JSON in the metadata.
     """
+    files.write_atomically(path, to_bytes(model, provenance))
+
+
+def to_bytes(model: Model, provenance: Mapping[str, Any] | None = None) -> bytes:
+    """What `save` writes."""
     kind = type(model).kind
     if kind is None:
         raise InputError(
@@ -47,12 +52,20 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, An
         "jax": jax.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    files.write(path, tensors, {"kind": kind, **settings, "provenance": files.as_json({**created, **(provenance or {})})})
+    return files.pack(tensors, {"kind": kind, **settings, "provenance": files.as_json({**created, **(provenance or {})})})
 
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model that `save` wrote."""
-    tensors, metadata = files.read(path)
+    return _model(*files.read(path), path)
+
+
+def from_bytes(content: bytes) -> Model:
+    """Read a model that `to_bytes` wrote."""
+    return _model(*files.unpack(content), "the pickle")
+
+
+def _model(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str | os.PathLike[str]) -> Model:
     kinds = model_kinds()
     kind = metadata["kind"]
     if kind not in kinds:

@@ -2,9 +2,9 @@
 
 from .callbacks import Progress
 from .centring import centred_gradient
-from .checkpoint import load_state, save_state
+from .checkpoint import load_state, save_state, state_from_bytes, state_to_bytes
 from .convex import ConvexFit, fit_convex
-from .loop import Epoch, Fit, fit
+from .loop import Epoch, Fit, begin, fit
 from .penalties import penalties
 from .state import Metrics, TrainState
 
@@ -15,10 +15,13 @@ __all__ = [
     "Metrics",
     "Progress",
     "TrainState",
+    "begin",
     "centred_gradient",
     "fit",
     "fit_convex",
     "load_state",
     "penalties",
     "save_state",
+    "state_from_bytes",
+    "state_to_bytes",
 ]

@@ -22,8 +22,13 @@ KIND = "train_state"
 
 def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
     """Write a training state, atomically, with the settings a resumed run must share."""
+    files.write_atomically(path, state_to_bytes(state, settings))
+
+
+def state_to_bytes(state: TrainState, settings: Mapping[str, Any] | None = None) -> bytes:
+    """What `save_state` writes."""
     tensors = {name: np.asarray(_plain(leaf)) for name, leaf in _named_leaves(state)}
-    files.write(path, tensors, {"kind": KIND, "settings": files.as_json(settings or {})})
+    return files.pack(tensors, {"kind": KIND, "settings": files.as_json(settings or {})})
 
 
 def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any] | None = None) -> TrainState:
@@ -46,6 +51,15 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
             raise ModelFileError(
                 f"{path} is of a run with other settings: {'; '.join(differ)}. Use those settings, or another checkpoint file"
             )
+    return _state(tensors, like, path)
+
+
+def state_from_bytes(content: bytes, like: TrainState) -> TrainState:
+    """Read what `state_to_bytes` wrote into the structure of `like`."""
+    return _state(files.unpack(content)[0], like, "the pickle")
+
+
+def _state(tensors: Mapping[str, np.ndarray], like: TrainState, path: str | os.PathLike[str]) -> TrainState:
     leaves = []
     for name, leaf in _named_leaves(like):
         plain = _plain(leaf)

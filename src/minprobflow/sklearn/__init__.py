@@ -1,0 +1,5 @@
+"""The RBM as a scikit-learn estimator."""
+
+from .rbm import RBM
+
+__all__ = ["RBM"]

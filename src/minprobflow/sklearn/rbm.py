@@ -1,0 +1,284 @@
+"""`RBM`, the scikit-learn estimator: the names and the pipeline use of `sklearn.neural_network.BernoulliRBM`, with our training."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt8
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import model_files, models
+from ..errors import InputError
+from ..likelihood import Estimate, log_partition
+from ..likelihood.judge import free_energies
+from ..rules import RuleSpec
+from ..rules import rule as find_rule
+from ..samplers import sample
+from ..train import Epoch, Fit, TrainState, begin, fit, state_from_bytes, state_to_bytes
+from . import bits
+
+
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A Bernoulli restricted Boltzmann machine whose features are the hidden units' means.
+
+    Args:
+        n_components: hidden units.
+        rule: how it learns: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`.
+        k, refresh: settings of a rule given by name; by default the rule's own.
+        learning_rate: by default what suits the rule. `fit` lets it decay linearly to zero, `partial_fit` keeps it constant.
+        batch_size: examples an update.
+        n_iter: times that `fit` goes through the data.
+        l2: penalty l2 * sum W^2 on the weights.
+        binarize: how X becomes bits. A number: values above it are 1. "sample": values are probabilities of 1; bits are drawn
+            from them for training, scores and `gibbs`, while `transform` takes them as they are. None: X must be 0 and 1.
+        verbose: print a line after each iteration.
+        random_state: as everywhere in scikit-learn: a number makes `fit` reproducible.
+
+    Attributes:
+        model_: the trained `mpf.RBM`, for all else that the library does.
+        components_, intercept_hidden_, intercept_visible_: its weights (hidden x visible) and biases.
+        log_partition_: the `Estimate` of log Z behind `score_samples`, once that has been asked for.
+        history_: per iteration: objective, log J, ESS, gradient norm, reconstruction error, seconds.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X = load_digits().data / 16
+    >>> RBM(n_components=8, n_iter=1, random_state=0).fit_transform(X).shape
+    (1797, 8)
+    """
+
+    def __init__(
+        self,
+        n_components: Any = 256,
+        *,
+        rule: Any = "fpmpf",
+        k: Any = None,
+        refresh: Any = None,
+        learning_rate: Any = None,
+        batch_size: Any = 10,
+        n_iter: Any = 10,
+        l2: Any = 0.0,
+        binarize: Any = bits.HALF,
+        verbose: Any = 0,
+        random_state: Any = None,
+    ):  # scikit-learn wants any value stored as it is; `fit` checks them
+        self.n_components = n_components
+        self.rule = rule
+        self.k = k
+        self.refresh = refresh
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.l2 = l2
+        self.binarize = binarize
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> RBM:
+        """Train anew on X, n_iter times through it."""
+        self._check_parameters()
+        X = self._validated(X, reset=True)
+        bits.warn_if_not_shares(X, self.binarize)
+        rng = check_random_state(self.random_state)
+        rows = bits.rows(X, self.binarize, rng)
+        if len(rows) < self.batch_size:
+            rows = _filled(rows, self.batch_size)
+        seed = _seed(rng)
+        result = self._train(self._new_model(rows, seed), rows, seed=seed, epochs=int(self.n_iter), learning_rate=self.learning_rate)
+        self.history_: list[dict[str, float]] = []
+        return self._keep(result, rng)
+
+    def partial_fit(self, X: Any, y: Any = None) -> RBM:
+        """Go once through X, from where training stands, at a constant learning rate.
+
+        Particles and running means are kept between calls. X is filled up to whole batches with its own first rows, so
+        that every row counts; pass segments of one size, since each new size is compiled anew.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "model_")
+        X = self._validated(X, reset=first)
+        bits.warn_if_not_shares(X, self.binarize)
+        rng = check_random_state(self.random_state) if first else self.random_state_
+        rows = bits.rows(X, self.binarize, rng)
+        n_batches = -(-len(rows) // self.batch_size)
+        rows = _filled(rows, n_batches * self.batch_size)
+        if first:
+            self.history_ = []
+        seed = _seed(rng)
+        model = self._new_model(rows, seed) if first else self.model_
+        state = self._state_to_go_on_from(model, rows, seed)
+        rate = self._spec().default_rate if self.learning_rate is None else self.learning_rate
+        epochs = int(state.step) // n_batches + 1  # exactly one more
+        return self._keep(self._train(model, rows, state=state, epochs=epochs, learning_rate=_Constant(float(rate))), rng)
+
+    def transform(self, X: Any) -> Float[np.ndarray, "n H"]:
+        """The hidden units' means given X."""
+        check_is_fitted(self)
+        return self._hidden_means(self._validated(X))
+
+    def inverse_transform(self, X: Any) -> Float[np.ndarray, "n D"]:
+        """The visible units' means given values of the hidden ones (states, or means as `transform` gives them)."""
+        check_is_fitted(self)
+        hidden = check_array(X, accept_sparse="csr")
+        if hidden.shape[1] != self.model_.n_hidden:
+            raise InputError(
+                f"X has {hidden.shape[1]} columns, but inverse_transform takes values of the {self.model_.n_hidden} hidden units: "
+                "pass what transform gives; reconstruct takes visible rows"
+            )
+        return self._visible_means(hidden)
+
+    def reconstruct(self, X: Any) -> Float[np.ndarray, "n D"]:
+        """X through the hidden means and back: the visible means."""
+        check_is_fitted(self)
+        return self._visible_means(self._hidden_means(self._validated(X)))
+
+    def gibbs(self, v: Any) -> Bool[np.ndarray, "n D"]:
+        """The visible units after one step of block Gibbs sampling from v. Repeated calls give a chain."""
+        check_is_fitted(self)
+        start = bits.rows(self._validated(v), self.binarize, self.random_state_)
+        return sample(self.model_, steps=1, start=start, seed=_seed(self.random_state_)).astype(bool)
+
+    def sample(self, n_samples: int = 1, n_steps: int = 1000) -> UInt8[np.ndarray, "n D"]:
+        """Draw visible states: n_samples independent chains from noise, after n_steps steps. Each call draws others."""
+        check_is_fitted(self)
+        return sample(self.model_, n=n_samples, steps=n_steps, seed=_seed(self.random_state_))
+
+    def score_samples(self, X: Any) -> Float[np.ndarray, " n"]:
+        """Log-likelihood of each row, in nats.
+
+        Up to 25 units in the smaller layer log Z is exact; above that it is estimated by annealed importance sampling, once,
+        when it is first needed. `log_partition_` says how, with its error and a verdict; a verdict other than "trusted" warns.
+        """
+        check_is_fitted(self)
+        rows = bits.rows(self._validated(X), self.binarize, check_random_state(self.random_state))
+        if not hasattr(self, "log_partition_"):
+            self.log_partition_: Estimate = log_partition(self.model_, key=_seed(check_random_state(self.random_state)), base_data=rows)
+        if self.log_partition_.verdict != "trusted":
+            warnings.warn(f"these log-likelihoods rest on log Z = {self.log_partition_}", UserWarning, stacklevel=2)
+        return -free_energies(self.model_, rows) - self.log_partition_.value
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the rows of X, in nats."""
+        return float(np.mean(self.score_samples(X)))
+
+    @property
+    def components_(self) -> Float[np.ndarray, "H D"]:
+        """The weights, transposed as in BernoulliRBM."""
+        return np.asarray(self.model_.weights).T
+
+    @property
+    def intercept_hidden_(self) -> Float[np.ndarray, " H"]:
+        """The hidden biases."""
+        return np.asarray(self.model_.hidden_bias)
+
+    @property
+    def intercept_visible_(self) -> Float[np.ndarray, " D"]:
+        """The visible biases."""
+        return np.asarray(self.model_.visible_bias)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.model_.n_hidden
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")  # a failed fit leaves n_features_in_ only
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """No jax objects: the model and the training state go as the bytes of their files."""
+        state = dict(super().__getstate__())
+        if "model_" in state:
+            state["model_"] = model_files.to_bytes(self.model_)
+            state["_state"] = self._state if isinstance(self._state, bytes) else state_to_bytes(self._state)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "model_" in state:
+            state = {**state, "model_": model_files.from_bytes(state["model_"])}
+        super().__setstate__(state)
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "batch_size", "n_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise InputError(f"{name}={value!r}: it must be a whole number of at least 1")
+        rate = self.learning_rate
+        if rate is not None and not (isinstance(rate, int | float | np.number) and 0 < rate < np.inf):
+            raise InputError(f"learning_rate={rate!r}: it must be a positive finite number, or None for what suits the rule")
+        bits.check(self.binarize)
+
+    def _spec(self) -> RuleSpec:
+        given = {"k": self.k, "refresh": self.refresh}
+        return find_rule(self.rule, **{name: value for name, value in given.items() if value is not None})
+
+    def _validated(self, X: Any, reset: bool = False) -> Any:
+        return validate_data(self, X, accept_sparse="csr", reset=reset)
+
+    def _new_model(self, rows: UInt8[np.ndarray, "n D"], seed: int) -> models.RBM:
+        return models.RBM.init(seed, rows.shape[1], int(self.n_components), data=rows)
+
+    def _settings(self) -> dict[str, Any]:
+        """What a training state can be gone on from with; with other settings particles start anew."""
+        return {"rule": self._spec(), "batch_size": int(self.batch_size), "l2": float(self.l2)}
+
+    def _train(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], **settings: Any) -> Fit:
+        callbacks = [_print] if self.verbose else []
+        return fit(model, rows, **self._settings(), **settings, callbacks=callbacks, progress=False)
+
+    def _state_to_go_on_from(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], seed: int) -> TrainState:
+        fresh = begin(model, rows, **self._settings(), seed=seed)
+        if getattr(self, "_begun_with", None) != self._settings():
+            return fresh
+        return state_from_bytes(self._state, fresh) if isinstance(self._state, bytes) else self._state
+
+    def _keep(self, result: Fit, rng: np.random.RandomState) -> RBM:
+        self.model_: models.RBM = result.model  # type: ignore[assignment]
+        self.random_state_ = rng
+        self.history_ = self.history_ + [{name: float(value) for name, value in epoch.items()} for epoch in result.history]
+        self._state: TrainState | bytes = result.state  # bytes after unpickling, until training goes on
+        self._begun_with = self._settings()
+        if hasattr(self, "log_partition_"):
+            del self.log_partition_  # it was that of the model before
+        return self
+
+    def _hidden_means(self, X: Any) -> Float[np.ndarray, "n H"]:
+        visible = bits.visible(X, self.binarize).astype(np.float64)  # one precision, whatever the input's
+        return expit(safe_sparse_dot(visible, self.components_.T.astype(np.float64)) + self.intercept_hidden_)
+
+    def _visible_means(self, hidden: Any) -> Float[np.ndarray, "n D"]:
+        return expit(safe_sparse_dot(hidden.astype(np.float64), self.components_.astype(np.float64)) + self.intercept_visible_)
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """A learning rate that does not decay. Equal rates are equal objects, so that one compiled epoch serves all calls."""
+
+    rate: float
+
+    def __call__(self, step: Any) -> float:
+        return self.rate
+
+
+def _seed(rng: np.random.RandomState) -> int:
+    return int(rng.randint(np.iinfo(np.int32).max))
+
+
+def _filled(rows: UInt8[np.ndarray, "n D"], n: int) -> UInt8[np.ndarray, "m D"]:
+    """n rows: these, then these again."""
+    return rows[np.arange(n) % len(rows)]
+
+
+def _print(epoch: Epoch) -> None:
+    figures = {name: float(epoch.metrics[name]) for name in ("objective", "ess", "reconstruction_error")}
+    shown = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in figures.items())
+    print(f"[RBM] Iteration {epoch.number}, {shown}, time = {epoch.seconds:.2f}s")
