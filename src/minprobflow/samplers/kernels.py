@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
-from ..models.base import Latent, Model
+from ..models.base import FastHeatBath, Latent, Model
 from ..random_bits import subkey
 
 Kernel = Callable[..., Array]
@@ -32,6 +32,8 @@ def heat_bath(
     key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
 ) -> Float[Array, "chains D"]:
     """One sweep that redraws each unit in turn from its conditional given all others. Needs only an energy."""
+    if isinstance(model, FastHeatBath):
+        return model.heat_bath(key, v, held)
 
     def redraw(v: Array, site: Array) -> tuple[Array, None]:
         candidates = model.space.site_states(v, site)
