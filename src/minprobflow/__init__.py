@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "RBM": "models",
+    "Potts": "models",
+    "CategoricalRBM": "models",
     "EnergyModel": "models",
     "Binary": "spaces",
+    "Categorical": "spaces",
     "CD": "rules",
     "PCD": "rules",
     "MPF1Flip": "rules",
@@ -59,10 +62,10 @@ if TYPE_CHECKING:
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .likelihood import Estimate, log_likelihood, log_partition
     from .model_files import load, save
-    from .models import RBM, EnergyModel
+    from .models import RBM, CategoricalRBM, EnergyModel, Potts
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
     from .samplers import impute, parallel_tempering, sample
-    from .spaces import Binary
+    from .spaces import Binary, Categorical
     from .train import TrainState, fit, load_state, save_state
 
 

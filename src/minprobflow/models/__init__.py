@@ -1,7 +1,22 @@
 """Energy-based models."""
 
-from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastSums, Latent, Model
+from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastHeatBath, FastSums, Latent, Model
+from .categorical_rbm import CategoricalRBM
 from .energy import EnergyModel
+from .potts import Potts
 from .rbm import RBM
 
-__all__ = ["RBM", "Annealable", "Centrable", "EnergyModel", "FastAnnealing", "FastFlips", "FastSums", "Latent", "Model"]
+__all__ = [
+    "RBM",
+    "Annealable",
+    "CategoricalRBM",
+    "Centrable",
+    "EnergyModel",
+    "FastAnnealing",
+    "FastFlips",
+    "FastHeatBath",
+    "FastSums",
+    "Latent",
+    "Model",
+    "Potts",
+]
