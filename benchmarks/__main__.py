@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jax
 
-NAMES = ("golden", "calibration", "trap", "likelihood_speed", "random_bits")
+NAMES = ("golden", "calibration", "trap", "likelihood_speed", "random_bits", "consistency_potts", "protein")
 RESULTS = Path(__file__).parent / "results"
 
 
