@@ -73,7 +73,9 @@ def test_contact_scores_find_the_planted_pairs():
         couplings[j, :, i] = couplings[i, :, j].T
     truth = mpf.Potts(rng.normal(scale=0.3, size=(8, 4)), couplings)
     data = mpf.sample(truth, n=3000, steps=50)
-    scores = np.asarray(mpf.fit(mpf.Potts.init(8, 4, data), data, "mpf-1flip", epochs=10, learning_rate=30.0, l2=1e-4).model.contact_scores())
+    scores = np.asarray(
+        mpf.fit(mpf.Potts.init(8, 4, data), data, "mpf-1flip", epochs=10, learning_rate=30.0, l2=1e-4).model.contact_scores()
+    )
     first, second = np.triu_indices(8, 1)
     best = np.argsort(-scores[first, second])[: len(planted)]
     assert {(int(first[k]), int(second[k])) for k in best} == set(planted)

@@ -54,6 +54,10 @@ class Space(ABC):
         """`v` with one unit set to each value it does not have, in rising order, along a new leading axis."""
 
     @abstractmethod
+    def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
+        """`v` after one change, by its number in the layout of `neighbours`."""
+
+    @abstractmethod
     def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
         """Uniformly random states."""
 
@@ -114,6 +118,9 @@ class Binary(Space):
 
     def others(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "others *batch size"]:
         return self.flip(v, site)[None]
+
+    def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
+        return self.flip(v, number)
 
     def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
         return jax.random.bernoulli(key, shape=(n, self.size)).astype(float)
@@ -177,9 +184,12 @@ class Categorical(Space):
         return jax.vmap(v.at[..., site].set)(values)
 
     def others(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "others *batch size"]:
-        own = v[..., site]
-        values = jnp.arange(self.n_values - 1, dtype=v.dtype)
-        return jax.vmap(lambda value: v.at[..., site].set(jnp.where(value < own, value, value + 1)))(values)
+        numbers = site * (self.n_values - 1) + jnp.arange(self.n_values - 1, dtype=site.dtype)
+        return jax.vmap(lambda number: self.neighbour(v, number))(numbers)
+
+    def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
+        site, value = number // (self.n_values - 1), (number % (self.n_values - 1)).astype(v.dtype)
+        return v.at[..., site].set(jnp.where(value < v[..., site], value, value + 1))
 
     def not_own(self, table: Float[Array, "*batch size values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size others"]:
         """A table over all values of each unit without the entry of the value it has: in the order of `others`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
@@ -21,12 +23,13 @@ def one_flip() -> Connectivity:
 
 
 def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D *others"]:
-    """F(v) - F(flip_i v) for all i: by the model's fast form if it has one, else unit by unit, in bounded memory."""
+    """F(v) - F(flip_i v) for all i: by the model's fast form if it has one, else one change at a time."""
     if isinstance(model, FastFlips):
         return model.flip_differences(v)
-    flipped = jax.lax.map(jax.checkpoint(lambda i: model.free_energy(model.space.others(v, i))), jnp.arange(v.shape[1]))
-    differences = model.free_energy(v)[:, None, None] - jnp.moveaxis(flipped, 2, 0)
-    return differences.reshape(-1, *model.space.neighbours)
+    space = model.space
+    numbers = jnp.arange(math.prod(space.neighbours))
+    flipped = jax.lax.map(jax.checkpoint(lambda number: model.free_energy(space.neighbour(v, number))), numbers)
+    return (model.free_energy(v)[:, None] - flipped.T).reshape(-1, *space.neighbours)
 
 
 def log_odds_of_change(model: Model, v: Float[Array, "B D"], site: Int[Array, ""]) -> Float[Array, " B"]:

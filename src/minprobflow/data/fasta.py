@@ -71,7 +71,9 @@ def parse_fasta(text: str, name: str = "alignment", alphabet: str = AMINO_ACIDS)
         columns = "".join(letter for letter in "".join(parts) if not (letter.islower() or letter == "."))
         row = values[np.frombuffer(columns.encode("ascii"), np.uint8)]
         if (row == 255).any():
-            raise InputError(f"{name}: {title or 'a sequence'} has the letter {columns[int(np.argmax(row == 255))]!r}, not one of {alphabet}")
+            raise InputError(
+                f"{name}: {title or 'a sequence'} has the letter {columns[int(np.argmax(row == 255))]!r}, not one of {alphabet}"
+            )
         if rows and len(row) != len(rows[0]):
             raise InputError(
                 f"{name}: {title or 'a sequence'} has {len(row)} columns, the first has {len(rows[0])}: align the sequences first"

@@ -23,4 +23,6 @@ def load() -> Dataset:
     return in_three("ww-domain", parts, None, source, {FILE.name: FILE.sha256})
 
 
-register(DatasetSpec("ww-domain", "aligned sequences of a protein domain; 21 values a column", (6_003, 750, 750), 31, (FILE,), load, n_values=21))
+register(
+    DatasetSpec("ww-domain", "aligned sequences of a protein domain; 21 values a column", (6_003, 750, 750), 31, (FILE,), load, n_values=21)
+)
