@@ -1,4 +1,4 @@
-"""Consistency: the error of MPF-1flip on a small Potts model with known parameters falls like 1/sqrt(n). A few minutes.
+"""Consistency: the error of MPF-1flip on a small Potts model with known parameters falls like 1/sqrt(n). A minute.
 
 Errors are compared in the zero-sum gauge: all other parameters of the same distribution are equally right.
 """

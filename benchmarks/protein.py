@@ -24,8 +24,8 @@ SIZE, VALUES, GAP = 31, len(AMINO_ACIDS), 0
 IDENTITY, ROWS, EPOCHS, BATCH = 0.8, 20_000, 10, 200
 RULES = {  # learning rate and penalties to choose from on `valid`
     "mpf-1flip": (100.0, (1e-5, 3e-5, 1e-4)),
-    "pseudo-likelihood-benchmark": (3.0, (3e-4, 1e-3, 3e-3)),
-    "pcd": (1.0, (1e-4, 3e-4, 1e-3)),
+    "pseudo-likelihood-benchmark": (3.0, (1e-4, 3e-4, 1e-3)),
+    "pcd": (1.0, (3e-5, 1e-4, 3e-4)),
 }
 LABELS = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood-benchmark": "pseudo-likelihood", "pcd": "PCD-1"}
 APART, TOUCHING = 4, 8.0  # columns between which contacts count, and angstroms between C-beta atoms
@@ -163,7 +163,7 @@ def _figure(width: float, height: float, columns: int):
 
 def draw_contacts(drawn: dict[str, dict]) -> None:
     """Above the diagonal what the model says, below it the structure; and precision by the number of pairs."""
-    figure, (left, right) = _figure(11, 5, 2)
+    figure, (left, right) = _figure(11, 5.4, 2)
     scores = drawn["mpf-1flip"]["scores"]
     shown = np.full((SIZE, SIZE), np.nan)
     i, j = np.triu_indices(SIZE, 1)
@@ -180,7 +180,7 @@ def draw_contacts(drawn: dict[str, dict]) -> None:
     left.set_yticks(ticks, PIN1, fontsize=7)
     left.tick_params(length=0)
     left.set_title("Couplings by MPF-1flip (above) and the fold of Pin1 (below)", fontsize=10)
-    left.legend(loc="lower left", fontsize=8, frameon=True, framealpha=0.9)
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncol=3, fontsize=8, frameon=False, handletextpad=0.3, columnspacing=1.2)
     figure.colorbar(image, ax=left, shrink=0.8, label="contact score")
     for rule, parts in drawn.items():
         right.plot(np.arange(1, 61), parts["curve"][:60], color=COLOURS[rule], label=LABELS[rule], lw=1.8)

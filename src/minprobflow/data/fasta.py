@@ -66,7 +66,7 @@ def parse_fasta(text: str, name: str = "alignment", alphabet: str = AMINO_ACIDS)
     values = np.full(256, 255, np.uint8)
     values[[ord(letter) for letter in UNKNOWN if letter not in alphabet]] = 0
     values[[ord(letter) for letter in alphabet]] = np.arange(len(alphabet))
-    rows = []
+    rows: list[np.ndarray] = []
     for title, parts in zip(names, sequences, strict=True):
         columns = "".join(letter for letter in "".join(parts) if not (letter.islower() or letter == "."))
         row = values[np.frombuffer(columns.encode("ascii"), np.uint8)]
