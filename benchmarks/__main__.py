@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jax
 
-CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency", "sklearn_features")
+CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency", "consistency_potts", "protein", "sklearn_features")
 SPEED = ("random_bits", "training", "one_flip", "likelihood_speed", "growth", "startup", "time_to_quality", "ising")  # make bench
 NAMES = CORRECTNESS + SPEED
 RESULTS = Path(__file__).parent / "results"

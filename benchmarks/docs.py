@@ -285,6 +285,44 @@ def sklearn_features() -> str:
     return "\n\n".join(tables)
 
 
+def consistency_potts() -> str:
+    r = result("consistency_potts")
+    s = r["settings"]
+    found = ", ".join(f"{row['error']:.4f} at n = {row['n']:,}" for row in r["rows"])
+    return (
+        f"({s['size']} columns of {s['n_values']} letters, tau {s['tau']}, {s['repeats']} repeats) the error of the parameters is {found}: it falls like "
+        f"n to the power of **{r['slope']:.3f} +- {r['slope_stderr']:.3f}** (theory: -1/2)."
+    )
+
+
+def protein() -> str:
+    r = result("protein")
+    names = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood-benchmark": "pseudo-likelihood", "pcd": "PCD-1"}
+    lines = [
+        f"{r['sequences']:,} training sequences that count for {r['effective_sequences']:,.0f}; {r['contacts']} of {r['pairs']} pairs are in contact.",
+        "",
+        "| | l2 | precision of the top 10 / 15 / 20 / 31 | frequencies: r, slope | pair covariances: r, slope | test log-likelihood (nats) |",
+        "|---|---|---|---|---|---|",
+    ]
+
+    def moments(part):
+        return " | ".join(f"{part[name]['r']:.3f}, {part[name]['slope']:.2f}" for name in ("frequencies", "pair_covariances"))
+
+    for rule, part in r["rules"].items():
+        precision = " / ".join(f"{part['precision'][n]:.0%}" for n in ("10", "15", "20", "31"))
+        ll = part["test_log_likelihood"]
+        lines.append(
+            f"| {names[rule]} | {part['l2']:g} | {precision} | {moments(part)} | {ll['value']:.2f} [{ll['lower']:.2f}, {ll['upper']:.2f}], {part['verdict']} |"
+        )
+    at_random = f"{r['contacts'] / r['pairs']:.0%}"
+    lines += [
+        f"| independent columns | | {at_random} (at random) | | | {r['independent_columns']['test_log_likelihood']:.2f} |",
+        f"| held-out sequences | | | {moments(r['held_out'])} | |",
+    ]
+    samples = "\n".join(r["rules"]["mpf-1flip"]["samples"])
+    return "\n".join(lines) + f"\n\nFour sequences sampled from the model by MPF-1flip:\n\n```\n{samples}\n```"
+
+
 def filled(text: str) -> str:
     """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name."""
     return re.sub(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", lambda m: m[1] + globals()[m[2]]() + "\n" + m[3], text, flags=re.DOTALL)

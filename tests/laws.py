@@ -35,9 +35,27 @@ def draw(model, n, seed=0):
     return np.asarray(all_states(model), np.uint8)[index]
 
 
-def state_counts(v):
-    index = np.asarray(v).astype(np.int64) @ (1 << np.arange(v.shape[-1]))
-    return np.bincount(index, minlength=2 ** v.shape[-1])
+def state_counts(v, values=2):
+    """How often each state of the enumeration occurs, for units with this many values."""
+    index = np.asarray(v).astype(np.int64) @ (values ** np.arange(v.shape[-1]))
+    return np.bincount(index, minlength=values ** v.shape[-1])
+
+
+def log_independent(logits, x):
+    """log p(x) of independent units by their logits: one a unit (binary), or one for each value along a last axis."""
+    if logits.ndim == np.ndim(x):
+        return np.sum(np.where(np.asarray(x) == 1, -np.logaddexp(0, -logits), -np.logaddexp(0, logits)), -1)
+    log_p = logits - np.logaddexp.reduce(logits, -1, keepdims=True)
+    index = np.broadcast_to(np.asarray(x, np.int64)[..., None], (*np.broadcast_shapes(np.shape(x), logits.shape[:-1]), 1))
+    return np.take_along_axis(np.broadcast_to(log_p, (*index.shape[:-1], log_p.shape[-1])), index, -1)[..., 0].sum(-1)
+
+
+def every_other_state(v, values=2):
+    """v (n, D) with each unit set to each of its other values, the dense way: (n, D, values - 1, D)."""
+    out = np.tile(np.asarray(v)[:, None, None, :], (1, v.shape[1], values - 1, 1))
+    for row, site in np.ndindex(*v.shape):
+        out[row, site, :, site] = [value for value in range(values) if value != v[row, site]]
+    return out
 
 
 def chi_square_p_value(counts, p):

@@ -37,7 +37,7 @@ def test_known_sets_are_as_stated(name):
     data = mpf.load_dataset(name)
     assert tuple(len(part) for part in (data.train, data.valid, data.test)) == spec.sizes
     for part in (data.train, data.valid, data.test):
-        assert part.dtype == np.uint8 and part.shape[1] == spec.width and set(np.unique(part)) == {0, 1}
+        assert part.dtype == np.uint8 and part.shape[1] == spec.width and set(np.unique(part)) == set(range(spec.n_values))
     assert data.image_shape is None or np.prod(data.image_shape) == spec.width
     if data.labels is not None:
         assert tuple(map(len, data.labels)) == spec.sizes

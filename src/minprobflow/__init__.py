@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 _HOME = {
     "RBM": "models",
     "Ising": "models",
+    "Potts": "models",
+    "CategoricalRBM": "models",
     "EnergyModel": "models",
     "Binary": "spaces",
+    "Categorical": "spaces",
     "CD": "rules",
     "PCD": "rules",
     "MPF1Flip": "rules",
@@ -64,10 +67,10 @@ if TYPE_CHECKING:
     from .expectations import moments
     from .likelihood import Estimate, log_likelihood, log_partition
     from .model_files import load, save
-    from .models import RBM, EnergyModel, Ising
+    from .models import RBM, CategoricalRBM, EnergyModel, Ising, Potts
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
     from .samplers import impute, parallel_tempering, sample
-    from .spaces import Binary
+    from .spaces import Binary, Categorical
     from .train import TrainState, fit, fit_convex, load_state, save_state
 
 

@@ -18,17 +18,23 @@ def smaller_layer(model: Model) -> Model:
     """The model over whichever of its layers has fewer states."""
     if isinstance(model, Latent):
         other = model.transposed()
-        if other.space.size < model.space.size:
+        if other.space.n_states < model.space.n_states:
             return other
     return model
 
 
+def is_enumerable(model: Model, max_units: int = MAX_UNITS) -> bool:
+    """Whether the smaller layer has no more states than this many binary units."""
+    return smaller_layer(model).space.n_states <= 2**max_units
+
+
 def check_enumerable(model: Model, max_units: int = MAX_UNITS) -> None:
-    """Raise if the smaller layer has too many units to be enumerated."""
-    units = smaller_layer(model).space.size
-    if units > max_units:
+    """Raise if the smaller layer has too many states to be enumerated."""
+    if not is_enumerable(model, max_units):
+        space = smaller_layer(model).space
+        most = f"{max_units} units" if space.n_values == 2 else f"2^{max_units} states"
         raise InputError(
-            f"exact sums over 2^{units} states are out of reach (at most {max_units} units in the smaller layer): "
+            f"exact sums over {space.n_values}^{space.size} states are out of reach (at most {most} in the smaller layer): "
             "use a smaller model, or a rule or estimator that samples"
         )
 
@@ -52,10 +58,13 @@ def log_sums(model: Model, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
     if isinstance(model, FastSums):
         return model.log_sums(slabs)
     model = smaller_layer(model)
-    chunk = min(model.space.n_states, CHUNK)
+    n_states = model.space.n_states
+    chunk = min(n_states, CHUNK)
 
     @jax.checkpoint
     def one_slab(slab: Array) -> Array:
-        return logsumexp(-model.free_energy(model.space.states(slab * chunk + jnp.arange(chunk))))
+        index = slab * chunk + jnp.arange(chunk)
+        log_p = -model.free_energy(model.space.states(index))
+        return logsumexp(log_p if n_states % chunk == 0 else jnp.where(index < n_states, log_p, -jnp.inf))
 
     return jax.lax.map(one_slab, slabs)

@@ -71,9 +71,20 @@ def bits(key: Key[Array, ""], shape: tuple[int, ...]) -> UInt32[Array, "*shape"]
 
 
 def bernoulli(key: Key[Array, ""], logits: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """0/1 floats that are 1 with probability sigmoid(logits): the one place where units are sampled.
+    """0/1 floats that are 1 with probability sigmoid(logits): the one place where binary units are sampled.
 
     u < sigmoid(x) is written u (1 + exp(-x)) < 1, with u on the middles of 2^23 equal intervals of (0, 1).
     """
-    uniform = ((bits(key, logits.shape) >> np.uint32(9)).astype(logits.dtype) + 0.5) * 2.0**-23
-    return (uniform * (1 + jnp.exp(-logits)) < 1).astype(logits.dtype)
+    return (_uniform(key, logits) * (1 + jnp.exp(-logits)) < 1).astype(logits.dtype)
+
+
+def categorical(key: Key[Array, ""], logits: Float[Array, "*shape values"]) -> Float[Array, "*shape"]:
+    """Values 0, 1, ... as floats, with probability softmax(logits): one uniform number and one look at the sums of exp(logits)."""
+    weights = jnp.exp(logits - jnp.max(logits, -1, keepdims=True))
+    sums = weights @ jnp.triu(jnp.ones((logits.shape[-1],) * 2, logits.dtype))  # a product: faster than a running sum
+    passed = _uniform(key, logits[..., 0])[..., None] * sums[..., -1:] > sums[..., :-1]
+    return jnp.sum(passed.astype(logits.dtype), -1)
+
+
+def _uniform(key: Key[Array, ""], like: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    return ((bits(key, like.shape) >> np.uint32(9)).astype(like.dtype) + 0.5) * 2.0**-23

@@ -1,22 +1,31 @@
-"""State spaces: which vectors a model is defined over, their neighbours and their enumeration."""
+"""State spaces: which vectors a model is defined over, their neighbours and their enumeration.
+
+States travel as floating arrays of width `size` that hold the values 0, 1, ..., `n_values` - 1; data as uint8.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt8
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Int, Key, UInt8
 
 from .errors import InputError
 
 
-@dataclass(frozen=True)
-class Binary:
-    """All 0/1 vectors of length `size`."""
+class Space(ABC):
+    """All vectors of `size` units, each with `n_values` values: what rules, samplers and sums ask of it.
+
+    Independent units have one logit a value, or one in all where there are two values: the trailing `*values` axis.
+    """
 
     size: int
+    n_values: int
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -24,54 +33,221 @@ class Binary:
 
     @property
     def n_states(self) -> int:
-        """2^size."""
-        return 2**self.size
+        """n_values^size."""
+        return self.n_values**self.size
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> tuple[int, ...]:
+        """How many states are one change away, laid out by unit, then by other value."""
+
+    @abstractmethod
+    def states(self, index: Int[Array, " n"]) -> Float[Array, "n size"]:
+        """The states with these numbers in the enumeration: the digits of the number, unit 0 the lowest."""
+
+    @abstractmethod
+    def site_states(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "values *batch size"]:
+        """`v` with one unit set to each value it can take, along a new leading axis."""
+
+    @abstractmethod
+    def others(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "others *batch size"]:
+        """`v` with one unit set to each value it does not have, in rising order, along a new leading axis."""
+
+    @abstractmethod
+    def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
+        """`v` after one change, by its number in the layout of `neighbours`."""
+
+    @abstractmethod
+    def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
+        """Uniformly random states."""
+
+    @abstractmethod
+    def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
+        """What the logits of independent units are multiplied with: log p(v) = logits . features(v) - log_norm(logits)."""
+
+    @abstractmethod
+    def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
+        """log Z of independent units."""
+
+    @abstractmethod
+    def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
+        """Logits of independent units whose features have these means."""
+
+    @abstractmethod
+    def even_means(self) -> Float[Array, " size *values"]:
+        """The means of features when all states are equally likely."""
+
+    @abstractmethod
+    def mean_features(self, rows: UInt8[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
+        """The means of features over `rows` to which every value was added `pseudocount` times."""
+
+    @abstractmethod
+    def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
+        """The probability that a unit drawn with these logits differs from that of `v`."""
+
+    @abstractmethod
+    def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
+        """One number a unit from the means of its features."""
+
+    @abstractmethod
+    def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
+        """Return `data` as uint8 rows, or say what is wrong with it and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Binary(Space):
+    """All 0/1 vectors of length `size`."""
+
+    size: int
+    n_values: int = field(default=2, init=False, repr=False)
+
+    @property
+    def neighbours(self) -> tuple[int, ...]:
+        return (self.size,)
 
     def states(self, index: Int[Array, " n"]) -> Float[Array, "n size"]:
-        """The states with these numbers in the enumeration (bit i of the number is unit i)."""
         bits = index[:, None] >> jnp.arange(self.size, dtype=index.dtype)
         return (bits & 1).astype(jnp.float32)
 
     def site_states(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "values *batch size"]:
-        """`v` with one unit set to each value it can take, along a new leading axis."""
         return jnp.stack([v.at[..., site].set(value) for value in (0.0, 1.0)])
 
     def flip(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "*batch size"]:
         """`v` with one unit changed."""
         return v.at[..., site].set(1 - v[..., site])
 
+    def others(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "others *batch size"]:
+        return self.flip(v, site)[None]
+
+    def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
+        return self.flip(v, number)
+
+    def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
+        return jax.random.bernoulli(key, shape=(n, self.size)).astype(float)
+
+    def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
+        return v
+
+    def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
+        return jnp.sum(jax.nn.softplus(logits), -1)
+
+    def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
+        return jnp.log(means) - jnp.log1p(-means)
+
+    def even_means(self) -> Float[Array, " size *values"]:
+        return jnp.full(self.size, 0.5)
+
+    def mean_features(self, rows: UInt8[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
+        return (rows.sum(0) + pseudocount) / (len(rows) + 2 * pseudocount)
+
+    def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
+        return jnp.abs(v - jax.nn.sigmoid(logits))
+
+    def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
+        """The probability of being 1."""
+        return means
+
     def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
         """Return `data` as uint8 rows of 0 and 1, or say what is wrong with it and how to mend it."""
-        array = binary_rows(data, name)
-        if array.shape[1] != self.size:
+        return _of_width(binary_rows(data, name), self.size, name)
+
+
+@dataclass(frozen=True)
+class Categorical(Space):
+    """All vectors of length `size` whose units have the values 0, 1, ..., `n_values` - 1 (letters, colours, amino acids).
+
+    >>> Categorical(3, 21).n_states
+    9261
+    """
+
+    size: int
+    n_values: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 2 <= self.n_values <= 256:
+            raise InputError(f"units with {self.n_values} values: they need at least 2, and at most 256 fit into a byte")
+
+    @property
+    def neighbours(self) -> tuple[int, ...]:
+        return (self.size, self.n_values - 1)
+
+    def states(self, index: Int[Array, " n"]) -> Float[Array, "n size"]:
+        digits, rest = [], index
+        for _ in range(self.size):  # not index // n_values**i: the power may not fit where the index does
+            digits.append(rest % self.n_values)
+            rest = rest // self.n_values
+        return jnp.stack(digits, axis=1).astype(jnp.float32)
+
+    def site_states(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "values *batch size"]:
+        values = jnp.arange(self.n_values, dtype=v.dtype)
+        return jax.vmap(v.at[..., site].set)(values)
+
+    def others(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "others *batch size"]:
+        numbers = site * (self.n_values - 1) + jnp.arange(self.n_values - 1, dtype=site.dtype)
+        return jax.vmap(lambda number: self.neighbour(v, number))(numbers)
+
+    def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
+        site, value = number // (self.n_values - 1), (number % (self.n_values - 1)).astype(v.dtype)
+        return v.at[..., site].set(jnp.where(value < v[..., site], value, value + 1))
+
+    def not_own(self, table: Float[Array, "*batch size values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size others"]:
+        """A table over all values of each unit without the entry of the value it has: in the order of `others`."""
+        values = jnp.arange(self.n_values - 1, dtype=v.dtype)
+        return jnp.where(values < v[..., None], table[..., :-1], table[..., 1:])
+
+    def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
+        return jax.random.randint(key, (n, self.size), 0, self.n_values).astype(float)
+
+    def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
+        """One-hot."""
+        return (v[..., None] == jnp.arange(self.n_values, dtype=v.dtype)).astype(v.dtype)
+
+    def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
+        return jnp.sum(logsumexp(logits, axis=-1), -1)
+
+    def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
+        """In the gauge where they sum to zero over a unit's values."""
+        logits = jnp.log(means)
+        return logits - jnp.mean(logits, -1, keepdims=True)
+
+    def even_means(self) -> Float[Array, " size *values"]:
+        return jnp.full((self.size, self.n_values), 1 / self.n_values)
+
+    def mean_features(self, rows: UInt8[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
+        counts = np.stack([np.bincount(column, minlength=self.n_values) for column in rows.T])
+        return (counts + pseudocount) / (len(rows) + self.n_values * pseudocount)
+
+    def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
+        return 1 - jnp.sum(self.features(v) * jax.nn.softmax(logits), -1)
+
+    def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
+        """The most frequent value."""
+        return np.argmax(means, -1).astype(means.dtype)
+
+    def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
+        """Return `data` as uint8 rows of whole numbers below `n_values`, or say what is wrong and how to mend it."""
+        array = _table(data, name)
+        _refuse_missing(array, name)
+        wrong = (array < 0) | (array >= self.n_values) | (array != np.floor(array))
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"{name} has {array.shape[1]} columns but the model has {self.size} visible units: "
-                f"pass rows of width {self.size}, or build the model with n_visible={array.shape[1]}"
+                f"{name} has {array[row, column]} at row {row}, column {column}, but the values go from 0 to {self.n_values - 1}: "
+                "number them from 0, or build the model with more values"
             )
-        return array
+        return _of_width(array.astype(np.uint8), self.size, name)
 
 
 def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
     """Return any 0/1 table (bool, integer or float) as uint8 rows, or raise `InputError`."""
-    array = np.asarray(data)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} holds {array.dtype} values: pass numbers 0 and 1, as bool, integer or float")
-    if array.ndim != 2:
-        raise InputError(
-            f"{name} has shape {array.shape}, expected a table (examples, units): "
-            "reshape images with x.reshape(len(x), -1), a single example with x[None]"
-        )
-    if array.size == 0:
-        raise InputError(f"{name} is empty (shape {array.shape}): pass at least one example and one unit")
+    array = _table(data, name)
     wrong = (array != 0) & (array != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         value = array[row, column]
         if np.isnan(value):
-            raise InputError(
-                f"{name} has a missing value (NaN) at row {row}, column {column}, {int(np.isnan(array).sum())} in all: "
-                "drop those rows, or fill them in with mpf.impute"
-            )
+            _refuse_missing(array, name)
         remedy = (
             "turn -1/+1 into 0/1 with (x + 1) / 2"
             if set(np.unique(array)) <= {-1, 1}
@@ -79,3 +255,36 @@ def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
         )
         raise InputError(f"{name} must be binary (0 or 1) but has {value} at row {row}, column {column}: {remedy}")
     return array.astype(np.uint8)
+
+
+def _table(data: Any, name: str) -> np.ndarray:
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} holds {array.dtype} values: pass numbers (0 and 1, or 0, 1, 2, ...), as bool, integer or float")
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} has shape {array.shape}, expected a table (examples, units): "
+            "reshape images with x.reshape(len(x), -1), a single example with x[None]"
+        )
+    if array.size == 0:
+        raise InputError(f"{name} is empty (shape {array.shape}): pass at least one example and one unit")
+    return array
+
+
+def _refuse_missing(array: np.ndarray, name: str) -> None:
+    missing = np.isnan(array)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise InputError(
+            f"{name} has a missing value (NaN) at row {row}, column {column}, {int(missing.sum())} in all: "
+            "drop those rows, or fill them in with mpf.impute"
+        )
+
+
+def _of_width(array: UInt8[np.ndarray, "n width"], size: int, name: str) -> UInt8[np.ndarray, "n width"]:
+    if array.shape[1] != size:
+        raise InputError(
+            f"{name} has {array.shape[1]} columns but the model has {size} visible units: "
+            f"pass rows of width {size}, or build the model with n_visible={array.shape[1]}"
+        )
+    return array

@@ -107,10 +107,8 @@ def test_compiles_once(rule, name):
 @every_pair
 def test_input_dtype_does_not_matter(rule, name):
     model, data = start_of(laws.MODELS[name]), DATA[name]
-    leaves = [
-        jax.tree.leaves(mpf.fit(model, data.astype(dtype), rule, epochs=1, **SETTINGS).model)
-        for dtype in (bool, np.uint8, np.int64, np.float32, np.float64)
-    ]
+    dtypes = (np.uint8, np.int64, np.float32, np.float64, *([bool] if data.max() == 1 else []))
+    leaves = [jax.tree.leaves(mpf.fit(model, data.astype(dtype), rule, epochs=1, **SETTINGS).model) for dtype in dtypes]
     for other in leaves[1:]:
         for a, b in zip(leaves[0], other, strict=True):
             np.testing.assert_array_equal(a, b)

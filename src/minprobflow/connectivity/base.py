@@ -42,11 +42,15 @@ class ParticleFlow(NamedTuple):
 class NeighbourFlow(NamedTuple):
     """Flow from data states to all their one-flip neighbours."""
 
-    differences: Float[Array, "B D"]  # F(x) - F(neighbour)
+    differences: Float[Array, "B D *others"]  # F(x) - F(neighbour); the last axis where units have more than one other value
 
     def log_outflow(self, o: OddFunction = jnp.zeros_like) -> Float[Array, " B"]:
         """log of the flow out of each data state."""
-        return logsumexp(log_rate(self.differences, o), axis=1)
+        return logsumexp(log_rate(self.differences, o), axis=tuple(range(1, self.differences.ndim)))
+
+    def log_odds_of_change(self) -> Float[Array, "B D"]:
+        """log of the odds that a unit redrawn given all others changes: -softplus of it is log p(v_i | rest)."""
+        return self.differences if self.differences.ndim == 2 else logsumexp(self.differences, axis=2)
 
     def ess(self, o: OddFunction = jnp.zeros_like) -> Float[Array, ""]:
         """Effective share of the examples that the objective is made of."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Int
 
 from ..models.base import FastFlips, Model
 from .base import Connectivity, NeighbourFlow
 
 
 def one_flip() -> Connectivity:
-    """Every data state is connected to its D neighbours. Nothing is drawn, nothing is kept."""
+    """Every data state is connected to all states in which one unit differs. Nothing is drawn, nothing is kept."""
     return Connectivity(
         init=lambda key, model, data: (),
         connect=lambda key, model, state, batch: state,
@@ -19,9 +22,16 @@ def one_flip() -> Connectivity:
     )
 
 
-def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D"]:
-    """F(v) - F(flip_i v) for all i: by the model's fast form if it has one, else flip by flip, in O(B D) memory."""
+def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D *others"]:
+    """F(v) - F(flip_i v) for all i: by the model's fast form if it has one, else one change at a time."""
     if isinstance(model, FastFlips):
         return model.flip_differences(v)
-    flipped = jax.lax.map(jax.checkpoint(lambda i: model.free_energy(model.space.flip(v, i))), jnp.arange(v.shape[1]))
-    return model.free_energy(v)[:, None] - flipped.T
+    space = model.space
+    numbers = jnp.arange(math.prod(space.neighbours))
+    flipped = jax.lax.map(jax.checkpoint(lambda number: model.free_energy(space.neighbour(v, number))), numbers)
+    return (model.free_energy(v)[:, None] - flipped.T).reshape(-1, *space.neighbours)
+
+
+def log_odds_of_change(model: Model, v: Float[Array, "B D"], site: Int[Array, ""]) -> Float[Array, " B"]:
+    """log of the odds that this unit, redrawn given all others, changes: sum over its other values of exp(F(v) - F(changed))."""
+    return logsumexp(model.free_energy(v) - model.free_energy(model.space.others(v, site)), axis=0)

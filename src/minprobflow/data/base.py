@@ -24,7 +24,7 @@ class Labels(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """Binary rows in three parts. Choose on `valid`, report on `test`."""
+    """Rows of 0 and 1, or of whole numbers, in three parts. Choose on `valid`, report on `test`."""
 
     name: str
     train: UInt8[np.ndarray, "train D"]
@@ -71,6 +71,8 @@ class DatasetSpec:
     load: Callable[..., Dataset]
     alternatives: tuple[tuple[SourceFile, ...], ...] = ()
     """other files that do as well"""
+    n_values: int = 2
+    """values that a unit can have"""
 
     def is_present(self) -> bool:
         """Whether its files are in the data folder (they are checked when used)."""

@@ -75,7 +75,7 @@ def csl(
         chosen = np.random.default_rng(np.asarray(jax.random.key_data(key_start))).integers(len(begin), size=chains)
         v = jnp.asarray(begin[chosen]).astype(float)
     else:
-        v = jax.random.bernoulli(key_start, shape=(chains, model.space.size)).astype(float)
+        v = model.space.noise(key_start, chains)
     n_rows = max(ENTRIES // chains, 1)
     sums = np.full((2, groups, len(rows)), -np.inf)  # log of the sums of p(v|h) and of its square
     steps = settings.burn_in
@@ -118,5 +118,6 @@ def _advance(key: Key[Array, ""], model: Latent, v: Float[Array, "chains D"], st
 def _log_conditionals(model: Latent, h: Float[Array, "groups chains H"], rows: UInt8[Array, "n D"]) -> Float[Array, "2 groups n"]:
     """log sum_h p(v|h) and log sum_h p(v|h)^2 over the chains of each group."""
     logits = model.visible_logits(h)
-    log_p = logits @ rows.astype(logits.dtype).T - jnp.sum(jax.nn.softplus(logits), -1, keepdims=True)
+    features = model.space.features(rows.astype(logits.dtype)).reshape(rows.shape[0], -1)
+    log_p = logits.reshape(*h.shape[:2], -1) @ features.T - model.space.log_norm(logits)[..., None]
     return jnp.stack([logsumexp(log_p, axis=1), logsumexp(2 * log_p, axis=1)])

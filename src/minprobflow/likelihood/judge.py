@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from ..enumeration import smaller_layer
+from ..enumeration import is_enumerable
 from ..errors import InputError
 from ..models.base import Model
 from ..numerics import all_finite, as_key
@@ -50,7 +50,7 @@ def log_partition(
     _check_finite(model)
     known = estimators()
     if method == "auto":
-        method = "exact" if smaller_layer(model).space.size <= MAX_UNITS else "ais"
+        method = "exact" if is_enumerable(model, MAX_UNITS) else "ais"
         if method == "exact":
             _settings(known["ais"], settings)  # wrong ones are an error even where none is needed
             settings = {}

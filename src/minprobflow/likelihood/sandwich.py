@@ -134,7 +134,7 @@ def _starts(
     p = np.exp(low.annealed.log_weights - low.annealed.log_weights.max())
     ends = low.annealed.states[rng.choice(len(p), size=sizes[0], p=p / p.sum())]
     middle = base_samples(key, base, sizes[1]) if rows is None else rows[rng.integers(len(rows), size=sizes[1])]
-    noise = rng.integers(2, size=(sizes[2], ends.shape[1]))
+    noise = rng.integers(model.space.n_values, size=(sizes[2], ends.shape[1]))
     named = {"ais": ends, "base" if rows is None else "data": middle, "noise": noise}
     if isinstance(model, Latent):
         hidden = rng.integers(2, size=(sizes[3], model.transposed().space.size))
@@ -142,12 +142,12 @@ def _starts(
     return {name: states.astype(np.uint8) for name, states in named.items()}
 
 
-def _base_means(key: Key[Array, ""], model: Model, rows: np.ndarray | None) -> Float[np.ndarray, " D"]:
+def _base_means(key: Key[Array, ""], model: Model, rows: np.ndarray | None) -> Float[np.ndarray, " D *values"]:
     """Of the data, smoothed; without data, of short chains from noise."""
     if rows is None:
-        start = np.asarray(jax.random.bernoulli(key, shape=(100, model.space.size)), np.uint8)
+        start = np.asarray(model.space.noise(key, 100), np.uint8)
         rows = gibbs_samples(key, model, start, 100).states
-    return (rows.sum(0) + 1.0) / (len(rows) + 2.0)
+    return model.space.mean_features(rows)
 
 
 def _judged(low: Side, pooled: Side, groups: dict[str, Side], samples: Samples, settings: AIS, n: int, seconds: float) -> Estimate:

@@ -1,13 +1,16 @@
 """Energy-based models."""
 
 from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastHeatBath, FastSums, Latent, LogLinear, Model
+from .categorical_rbm import CategoricalRBM
 from .energy import EnergyModel
 from .ising import Ising
+from .potts import Potts
 from .rbm import RBM
 
 __all__ = [
     "RBM",
     "Annealable",
+    "CategoricalRBM",
     "Centrable",
     "EnergyModel",
     "FastAnnealing",
@@ -18,4 +21,5 @@ __all__ = [
     "Latent",
     "LogLinear",
     "Model",
+    "Potts",
 ]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from ..spaces import Binary
+from ..spaces import Space
 
 
 class Model(eqx.Module):
@@ -23,7 +23,7 @@ class Model(eqx.Module):
 
     @property
     @abstractmethod
-    def space(self) -> Binary:
+    def space(self) -> Space:
         """The states the model is defined over."""
 
     @abstractmethod
@@ -48,8 +48,8 @@ class Latent(Model):
         """logit p(h_j = 1 | v)."""
 
     @abstractmethod
-    def visible_logits(self, h: Any) -> Float[Array, "*batch D"]:
-        """logit p(v_i = 1 | h)."""
+    def visible_logits(self, h: Any) -> Float[Array, "*batch D *values"]:
+        """logit p(v_i = 1 | h), or log p(v_i = a | h) up to a constant where units have more than two values."""
 
     @abstractmethod
     def sample_hidden(self, key: Key[Array, ""], v: Any) -> Float[Array, "*batch H"]:
@@ -68,8 +68,8 @@ class FastFlips(Model):
     """Free energies of all one-flip neighbours at less than one evaluation each."""
 
     @abstractmethod
-    def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D"]:
-        """F(v) - F(v with unit i flipped), for all i."""
+    def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D *others"]:
+        """F(v) - F(v with unit i flipped), for all i (and all other values of unit i, as in `space.others`)."""
 
 
 class FastSums(Model):
@@ -104,8 +104,8 @@ class Annealable(Model):
     """A path of models from independent units to this one."""
 
     @abstractmethod
-    def base(self, mean: Float[Array, " D"]) -> Model:
-        """Independent units with these means."""
+    def base(self, mean: Float[Array, " D *values"]) -> Model:
+        """Independent units whose features (`space.features`) have these means."""
 
     @abstractmethod
     def base_log_partition(self) -> Float[Array, ""]:

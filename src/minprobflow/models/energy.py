@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..errors import InputError
-from ..spaces import Binary
+from ..spaces import Binary, Categorical, Space
 from .base import Annealable
 
 
@@ -22,7 +22,7 @@ class EnergyModel(Annealable):
     Args:
         energy: a JAX function (params, v) -> scalar, for one state v of shape (D,) and floating dtype.
         params: any pytree of floating arrays: what is learned.
-        space: `Binary(D)`, or just D.
+        space: `Binary(D)`, or just D; or `Categorical(D, q)`, whose states hold 0, 1, ..., q - 1.
 
     >>> import minprobflow as mpf, jax.numpy as jnp
     >>> ising = mpf.EnergyModel(lambda J, v: -v @ J @ v, jnp.zeros((4, 4)), mpf.Binary(4))
@@ -32,9 +32,9 @@ class EnergyModel(Annealable):
 
     params: PyTree[Float[Array, ...]]
     energy: Callable[[Any, Array], Array] = eqx.field(static=True)
-    _space: Binary = eqx.field(static=True)
+    _space: Space = eqx.field(static=True)
 
-    def __init__(self, energy: Callable[[Any, Any], Any], params: Any, space: Binary | int):
+    def __init__(self, energy: Callable[[Any, Any], Any], params: Any, space: Space | int):
         self.energy = energy
         self.params = jax.tree.map(jnp.asarray, params)
         self._space = Binary(space) if isinstance(space, int) else space
@@ -57,10 +57,20 @@ class EnergyModel(Annealable):
             return -(v @ params["pairs"] @ v) - params["triple"] * v[0] * v[1] * v[2]
 
         pairs = 0.7 * jax.random.normal(jax.random.key(40), (5, 5))
-        return [cls(third_order, {"pairs": pairs, "triple": jnp.asarray(0.8)}, Binary(5))]
+        letters = Categorical(5, 3)
+
+        def nearest_neighbours(bonds: Array, v: Array) -> Array:
+            x = letters.features(v)
+            return -jnp.sum(x[:-1, :, None] * x[1:, None, :] * bonds)
+
+        bonds = jax.random.normal(jax.random.key(41), (4, 3, 3))
+        return [
+            cls(third_order, {"pairs": pairs, "triple": jnp.asarray(0.8)}, Binary(5)),
+            cls(nearest_neighbours, bonds, letters),
+        ]
 
     @property
-    def space(self) -> Binary:
+    def space(self) -> Space:
         return self._space
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:
@@ -69,13 +79,13 @@ class EnergyModel(Annealable):
             raise InputError(f"states have shape {v.shape}, the model has {self.space.size} units: pass states of width {self.space.size}")
         return jnp.vectorize(lambda state: self.energy(self.params, state), signature="(d)->()")(v)
 
-    def base(self, mean: Float[Array, " D"]) -> EnergyModel:
-        return EnergyModel(_independent, jnp.log(mean) - jnp.log1p(-mean), self.space)
+    def base(self, mean: Float[Array, " D *values"]) -> EnergyModel:
+        return EnergyModel(_independent(self.space), self.space.logits(mean), self.space)
 
     def base_log_partition(self) -> Float[Array, ""]:
-        if self.energy is not _independent:
+        if self.energy is not _independent(self.space):
             raise InputError("only a base model, made with model.base(mean), has a closed-form log Z")
-        return jnp.sum(jax.nn.softplus(self.params))
+        return self.space.log_norm(self.params)
 
     def between(self, base: Any, beta: Float[Array, ""]) -> EnergyModel:
         return EnergyModel(partial(_mixture, base.energy, self.energy), (base.params, self.params, beta), self.space)
@@ -84,8 +94,9 @@ class EnergyModel(Annealable):
         return jax.tree.map(lambda leaf: True, self)
 
 
-def _independent(bias: Array, v: Array) -> Array:
-    return -(bias @ v)
+@cache  # one function a space: a new one would compile anew
+def _independent(space: Space) -> Callable[[Any, Array], Array]:
+    return lambda logits, v: -jnp.vdot(logits, space.features(v))
 
 
 def _mixture(base: Callable[..., Array], target: Callable[..., Array], params: tuple[Any, Any, Array], v: Array) -> Array:

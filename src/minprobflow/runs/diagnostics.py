@@ -164,7 +164,7 @@ def _mixing(model: RBM, data: Dataset, progress: Progress | None) -> dict[str, n
     """Chains from data and from noise: some of their states, their free energy, and how long both together remember it."""
     keys = jax.random.split(jax.random.key(0), 3)
     rows = data.train[np.random.default_rng(0).choice(len(data.train), CHAINS, replace=len(data.train) < CHAINS)]
-    noise = jax.random.bernoulli(keys[0], shape=(CHAINS, model.space.size)).astype(float)
+    noise = model.space.noise(keys[0], CHAINS)
     from_data = mixing.run_chains(keys[1], model, jnp.asarray(rows).astype(float), progress, "chains from data")
     from_noise = mixing.run_chains(keys[2], model, noise, progress, "chains from noise")
     memory = mixing.memory(np.concatenate([from_data.free_energy, from_noise.free_energy], 1)[BURN_IN + 1 :])

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..data import Dataset
-from ..enumeration import MAX_UNITS, log_partition, smaller_layer
+from ..enumeration import MAX_UNITS, is_enumerable, log_partition
 from ..likelihood.ais import forward
 from ..likelihood.schedules import three_piece
 from ..models.base import Annealable, Model
@@ -33,11 +32,11 @@ _mean_free_energy = jax.jit(lambda model, rows: jnp.mean(model.free_energy(rows)
 def glance(model: Model, dataset: Dataset, seed: int) -> Glance:
     """Mean log-likelihood of up to 5,000 training and validation rows."""
     stderr, method = 0.0, "exact"
-    if smaller_layer(model).space.size <= MAX_UNITS:
+    if is_enumerable(model, MAX_UNITS):
         log_z = float(_log_partition(model))
     else:
         assert isinstance(model, Annealable)
-        mean = (dataset.train.mean(0, dtype=np.float64) * len(dataset.train) + 1) / (len(dataset.train) + 2)
+        mean = model.space.mean_features(dataset.train)
         side = forward(jax.random.key(seed), model, model.base(jnp.asarray(mean, jnp.float32)), three_piece(BETAS), CHAINS)
         log_z, stderr, method = side.log_partition, side.mean.stderr, f"AIS, {BETAS} temperatures, optimistic"
     train, valid = (-_mean(model, rows[:ROWS]) - log_z for rows in (dataset.train, dataset.valid if len(dataset.valid) else dataset.train))

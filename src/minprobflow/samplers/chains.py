@@ -41,7 +41,7 @@ def sample(
     """Draw `n` states by running `n` independent chains for `steps` steps.
 
     Args:
-        start: rows to start from (then `n` is their number); by default uniformly random bits.
+        start: rows to start from (then `n` is their number); by default uniformly random states.
         held: which units keep the values of `start` (a mask of shape (D,) or (n, D)): inpainting.
         kernel: `block_gibbs` or `heat_bath`; by default what the model supports.
 
@@ -54,16 +54,15 @@ def sample(
     if held is not None and start is None:
         raise InputError("held units need values: pass the rows that hold them as start=")
     key_start, key_run = jax.random.split(jax.random.key(seed))
-    if start is None:
-        v = jax.random.bernoulli(key_start, shape=(n, model.space.size)).astype(float)
-    else:
-        v = jnp.asarray(model.space.check(start, "start")).astype(float)
+    v = model.space.noise(key_start, n) if start is None else jnp.asarray(model.space.check(start, "start")).astype(float)
     mask = None if held is None else _mask(held, v.shape)
     return np.asarray(run(key_run, model, v, steps, kernel or default_kernel(model), mask)).astype(np.uint8)
 
 
 def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100, seed: int = 0) -> Float[np.ndarray, "n D"]:
     """Fill in missing values (NaN) with their probability of being 1 given the row's observed values.
+
+    Where units have more than two values, with the most probable one.
 
     Runs one chain a row with the observed units held, and averages its states after `burn_in` steps.
     """
@@ -73,7 +72,7 @@ def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100,
     if not 0 <= burn_in < steps:
         raise InputError(f"burn_in={burn_in}, steps={steps}: burn_in must be at least 0 and less than steps")
     means = _held_means(jax.random.key(seed), model, jnp.asarray(v).astype(float), ~missing, burn_in, steps, default_kernel(model))
-    return np.where(missing, np.asarray(means), rows)
+    return np.where(missing, model.space.best_guess(np.asarray(means)), rows)
 
 
 @partial(jax.jit, static_argnames="kernel")
@@ -85,13 +84,13 @@ def _held_means(
     burn_in: int | Array,
     steps: int | Array,
     kernel: Kernel,
-) -> Float[Array, "n D"]:
+) -> Float[Array, "n D *values"]:
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         v, total = carry
         v = kernel(subkey(key, i), model, v, held)
-        return v, total + jnp.where(i >= burn_in, v, 0.0)
+        return v, total + jnp.where(i >= burn_in, model.space.features(v), 0.0)
 
-    _, total = jax.lax.fori_loop(0, steps, step, (v, jnp.zeros_like(v)))
+    _, total = jax.lax.fori_loop(0, steps, step, (v, jnp.zeros_like(model.space.features(v))))
     return total / (steps - burn_in)
 
 

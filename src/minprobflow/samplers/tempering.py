@@ -35,13 +35,13 @@ def parallel_tempering(
     Each rung is left invariant, so `states[-1]` are samples of the model when betas end at 1.
 
     Args:
-        base: independent units to heat towards; by default fair coins (beta is then 1/temperature).
+        base: independent units to heat towards; by default all states equally likely (beta is then 1/temperature).
     """
     if not isinstance(model, Annealable):
         raise InputError(f"{type(model).__name__} has no path of models to temper along: it must be Annealable")
     if states.ndim != 3 or states.shape[0] != betas.shape[0] or states.shape[0] < 2:
         raise InputError(f"states {states.shape} and betas {betas.shape}: pass (temperatures, chains, D) with two or more temperatures")
-    return _run(key, model, states, betas, steps, model.base(jnp.full(model.space.size, 0.5)) if base is None else base)
+    return _run(key, model, states, betas, steps, model.base(model.space.even_means()) if base is None else base)
 
 
 @jax.jit

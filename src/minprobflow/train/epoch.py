@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, UInt8
 
+from ..connectivity.one_flip import log_odds_of_change
 from ..models.base import Latent, Model
 from ..numerics import squared_norm
 from ..random_bits import bits, subkey
@@ -100,10 +101,9 @@ def update(
 
 
 def reconstruction_error(key: Array, model: Model, batch: Float[Array, "B D"]) -> Float[Array, ""]:
-    """Mean |v - its expected reconstruction|: through the hidden means, or from the other units at one random site."""
+    """Mean probability that a unit is reconstructed wrongly: through the hidden means, or from the other units at one random site."""
     if isinstance(model, Latent):
         hidden = jax.nn.sigmoid(model.hidden_logits(batch))
-        return jnp.mean(jnp.abs(batch - jax.nn.sigmoid(model.visible_logits(hidden))))
+        return jnp.mean(model.space.mistakes(model.visible_logits(hidden), batch))
     site = jax.random.randint(key, (), 0, model.space.size)
-    wrong = model.free_energy(batch) - model.free_energy(model.space.flip(batch, site))
-    return jnp.mean(jax.nn.sigmoid(wrong))
+    return jnp.mean(jax.nn.sigmoid(log_odds_of_change(model, batch, site)))

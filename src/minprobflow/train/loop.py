@@ -80,7 +80,7 @@ def fit(
 
     Args:
         model: the model to start from, or a function key -> model, which gives each seed its own start.
-        data: rows of 0 and 1 of any dtype, shape (examples, units).
+        data: rows of 0 and 1 (or of the whole numbers of a `Categorical` space) of any dtype, shape (examples, units).
         rule: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`.
         epochs: times to go through the data.
         batch_size: examples an update; what is left over at the end of a shuffled epoch is skipped.
@@ -197,4 +197,5 @@ def _description(model: Model) -> str:
 
 
 def _digest(rows: UInt8[np.ndarray, "n d"]) -> str:
-    return hashlib.blake2b(np.packbits(rows).tobytes() + repr(rows.shape).encode(), digest_size=16).hexdigest()
+    packed = np.packbits(rows) if rows.max() < 2 else rows  # packing keeps one bit a value
+    return hashlib.blake2b(packed.tobytes() + repr(rows.shape).encode(), digest_size=16).hexdigest()
