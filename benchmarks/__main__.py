@@ -12,7 +12,17 @@ from pathlib import Path
 import jax
 
 CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency", "consistency_potts", "protein", "sklearn_features")
-SPEED = ("random_bits", "training", "one_flip", "likelihood_speed", "growth", "startup", "time_to_quality", "ising")  # make bench
+SPEED = (
+    "random_bits",
+    "training",
+    "training_more",
+    "one_flip",
+    "likelihood_speed",
+    "growth",
+    "startup",
+    "time_to_quality",
+    "ising",
+)  # make bench
 NAMES = CORRECTNESS + SPEED
 RESULTS = Path(__file__).parent / "results"
 
