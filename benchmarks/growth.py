@@ -4,14 +4,13 @@ Every size runs in a process of its own, whose peak memory is read at its end.
 """
 
 import json
-import resource
 import subprocess
 import sys
 
 import numpy as np
 
 import minprobflow as mpf
-from benchmarks.timing import best, interleaved
+from benchmarks.timing import best, interleaved, peak_mib
 from benchmarks.training import epoch_of, rows
 
 START = {"N": 4000, "D": 196, "H": 64, "k": 2, "particles": 100}
@@ -22,7 +21,7 @@ def measure(sizes):
     rule = mpf.PCD(k=sizes["k"], n_particles=sizes["particles"])
     epoch = epoch_of(rows(sizes["N"], sizes["D"]), sizes["H"], 100, rule)
     seconds = best(interleaved({"epoch": epoch}, 5))["epoch"]["best"]
-    return {"seconds": seconds, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {"seconds": seconds, "peak_mib": peak_mib()}
 
 
 def in_a_process(sizes):

@@ -4,7 +4,6 @@ Peak memory is that of a process which does nothing else, less that of the same 
 """
 
 import json
-import resource
 import subprocess
 import sys
 
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 
 import minprobflow as mpf
-from benchmarks.timing import best, interleaved
+from benchmarks.timing import best, interleaved, peak_mib
 
 BATCH, VISIBLE, HIDDEN = 75, 784, 200
 
@@ -102,11 +101,11 @@ def peak(name):
 def measure(name):
     jnp.zeros(1).block_until_ready()
     torch.zeros(1)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mib()
     run = VARIANTS[name]()
     for _ in range(3):
         run()
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return peak_mib() - before
 
 
 def accuracy(scale):

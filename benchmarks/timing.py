@@ -1,6 +1,7 @@
 """Times of variants taken in turn, so that what the machine does meanwhile falls on all of them alike."""
 
 import time
+from pathlib import Path
 
 
 def interleaved(variants, repeats=7):
@@ -14,6 +15,12 @@ def interleaved(variants, repeats=7):
             function()
             times[name].append(time.perf_counter() - begun)
     return times
+
+
+def peak_mib():
+    """The most memory this process has held. Not ru_maxrss: that begins with what the process that started it held."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 
 def best(times):
