@@ -21,7 +21,8 @@ def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset)
     file = results.trials_file(row)
     trials: list[dict[str, Any]] = results.read(file) or []
     epochs = row.settings["search_epochs"]
-    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=max(epochs // 8, 1), reduction_factor=3)
+    # not before half of a trial: while the rate is still high, small rates look better than they are
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=max(epochs // 2, 1), reduction_factor=3)
     study = optuna.create_study(direction="maximize", pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
     spaces = {name: optuna.distributions.CategoricalDistribution(_ordered(candidates, name)) for name in candidates[0]}
     for trial in trials:
