@@ -16,7 +16,7 @@ DATA = laws.draw(RBMS[1], 300)
 
 
 def exact(model, rows):
-    index = rows.astype(int) @ (1 << np.arange(rows.shape[1]))
+    index = rows.astype(int) @ (model.space.n_values ** np.arange(rows.shape[1]))
     return float(np.mean(np.log(laws.probabilities(model))[index]))
 
 
@@ -84,8 +84,11 @@ def test_csl_is_the_log_of_the_mean_of_p_v_given_h(model):
 def test_pseudo_likelihood(name):
     model = laws.MODELS[name]
     p = laws.probabilities(model)
-    index = DATA.astype(int) @ (1 << np.arange(5))
-    expected = sum(np.log(p[index] / (p[index] + p[index ^ (1 << i)])) for i in range(5))
+    q = model.space.n_values
+    place = q ** np.arange(5)
+    index = DATA.astype(int) @ place
+    at_zero = [index - DATA[:, i].astype(int) * place[i] for i in range(5)]  # the same row with unit i at 0
+    expected = sum(np.log(p[index] / sum(p[at_zero[i] + a * place[i]] for a in range(q))) for i in range(5))
     np.testing.assert_allclose(pseudo_log_likelihoods(model, DATA), expected, rtol=1e-4, atol=1e-5)
     draws = [np.asarray(stochastic_pseudo_log_likelihoods(jax.random.key(i), model, jnp.asarray(DATA))).mean() for i in range(300)]
     assert np.mean(draws) == pytest.approx(expected.mean(), abs=4 * np.std(draws) / np.sqrt(300))

@@ -10,7 +10,6 @@ import pytest
 from benchmarks import consistency_potts
 
 import minprobflow as mpf
-from minprobflow.likelihood import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
 from minprobflow.samplers import run
 
 POTTS = {name: model for name, model in laws.MODELS.items() if isinstance(model, mpf.Potts)}
@@ -111,18 +110,6 @@ def test_substitutions_of_the_rbm_take_memory_linear_in_the_batch():
     compiled = jax.jit(jax.value_and_grad(loss)).lower(model, jnp.zeros((batch, size))).compile()
     assert compiled.memory_analysis().temp_size_in_bytes < 4 * (12 * batch * size * q + 24 * size * q * hidden)
     assert compiled.memory_analysis().temp_size_in_bytes < 4 * batch * size * q * hidden / 2
-
-
-@pytest.mark.parametrize("name", ["Potts-0-tau0.5", "CategoricalRBM-2-tau2.0", "EnergyModel-1"])
-def test_pseudo_likelihood_is_the_product_of_the_conditionals(name):
-    model = laws.MODELS[name]
-    p = laws.probabilities(model).reshape(3, 3, 3, 3, 3).transpose()  # unit 0 is the lowest digit
-    rows = laws.draw(model, 40)
-    expected = [sum(np.log(p[tuple(v)] / p[(*v[:i], slice(None), *v[i + 1 :])].sum()) for i in range(5)) for v in rows]
-    np.testing.assert_allclose(pseudo_log_likelihoods(model, rows), expected, atol=1e-4)
-    many = np.repeat(rows[:1], 4000, 0)
-    drawn = np.asarray(stochastic_pseudo_log_likelihoods(jax.random.key(0), model, jnp.asarray(many)))
-    assert drawn.mean() == pytest.approx(expected[0], abs=5 * drawn.std() / np.sqrt(4000) + 1e-4)
 
 
 def test_conservative_likelihood_of_the_rbm_is_near_the_exact_one():

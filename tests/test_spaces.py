@@ -62,7 +62,7 @@ def test_sums_over_all_states(size):
         ([[0, 1, np.nan, 2]], "missing value"),
         ([[0, 1, 2]], "3 columns"),
         ([0, 1, 2, 0], "shape"),
-        ([["A", "C", "D", "E"]], "pass numbers"),
+        ([["A", "C", "D", "E"]], "pass whole numbers from 0"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(rows, match):

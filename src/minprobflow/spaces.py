@@ -227,7 +227,7 @@ class Categorical(Space):
 
     def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
         """Return `data` as uint8 rows of whole numbers below `n_values`, or say what is wrong and how to mend it."""
-        array = _table(data, name)
+        array = _table(data, name, "whole numbers from 0")
         _refuse_missing(array, name)
         wrong = (array < 0) | (array >= self.n_values) | (array != np.floor(array))
         if wrong.any():
@@ -241,7 +241,7 @@ class Categorical(Space):
 
 def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
     """Return any 0/1 table (bool, integer or float) as uint8 rows, or raise `InputError`."""
-    array = _table(data, name)
+    array = _table(data, name, "numbers 0 and 1")
     wrong = (array != 0) & (array != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
@@ -257,10 +257,10 @@ def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
     return array.astype(np.uint8)
 
 
-def _table(data: Any, name: str) -> np.ndarray:
+def _table(data: Any, name: str, wanted: str) -> np.ndarray:
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} holds {array.dtype} values: pass numbers (0 and 1, or 0, 1, 2, ...), as bool, integer or float")
+        raise InputError(f"{name} holds {array.dtype} values: pass {wanted}, as bool, integer or float")
     if array.ndim != 2:
         raise InputError(
             f"{name} has shape {array.shape}, expected a table (examples, units): "
