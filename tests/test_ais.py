@@ -41,7 +41,7 @@ def test_weights_are_unbiased_in_both_directions(model):
     low = forward(jax.random.key(0), model, base, FEW, n)
     high = reverse(jax.random.key(1), model, base, FEW, laws.draw(model, n, seed=2))
     for side in (low, high):
-        assert side.mean.stderr_weights < 0.05
+        assert side.mean.stderr_weights < 0.15
         assert side.log_partition == pytest.approx(log_z(model), abs=4 * side.mean.stderr_weights)
 
 
