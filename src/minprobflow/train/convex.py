@@ -21,10 +21,10 @@ from jaxtyping import Array, Float, UInt8
 
 from ..errors import InputError
 from ..models.base import LogLinear, Model
-from ..numerics import all_finite, sum_softplus
+from ..numerics import sum_softplus
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
-ENTRIES = 2**15  # rows x units at a time: what fits a core's cache
+ENTRIES = 2**14  # rows x units at a time: what fits a core's cache
 
 
 class FlipObjective(NamedTuple):
@@ -93,7 +93,7 @@ def fit_convex(
             f"l1={l1}, l2={l2}, tolerance={tolerance}, max_iterations={max_iterations}: "
             "penalties must be finite and not negative, the other two positive"
         )
-    if not bool(all_finite(model)):
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(model)):
         raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
     rows, share = counted(model.space.check(data), counts)
     show = progress or (progress is None and sys.stderr.isatty())
@@ -109,33 +109,50 @@ class _Problem:
         width = rows.shape[1]
         size = max(min(ENTRIES // width, len(rows)), 1)
         padding = -len(rows) % size  # rows of no weight fill the last block
-        self.rows = jnp.asarray(np.pad(rows, ((0, padding), (0, 0)))).reshape(-1, size, width)
-        self.share = jnp.asarray(np.pad(share, (0, padding))).reshape(-1, size)
-        self.mean = jnp.asarray(share @ rows)
+        blocks = np.pad(rows, ((0, padding), (0, 0))).reshape(-1, size, width), np.pad(share, (0, padding)).reshape(-1, size)
+        self.data = _Data(*map(jnp.asarray, (*blocks, share @ rows)))
         self.unique_rows, self.objective = len(rows), objective
-        double = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
-        self.start, self.rebuild = _flat(double.recentred(self.mean))
-        penalised = jax.tree.map(lambda on, leaf: np.full(leaf.shape, float(on)), model.penalised(), double)
-        self.l1, self.l2 = (strength * _flat(penalised)[0] for strength in (l1, l2))
-        independent = double.base((self.mean * len(rows) + 0.5) / (len(rows) + 1))  # never a mean of 0 or 1
-        self.independent = _flat(independent.recentred(self.mean))[0]
-        curvatures = _flat(_curvatures(independent, self.rows, self.share, self.mean, objective))[0] + 2 * self.l2
+        self.given = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
+        self.start, self.independent, curvatures = map(np.asarray, _prepared(self.given, self.data, objective))
+        penalised = zip(jax.tree.leaves(model.penalised()), jax.tree.leaves(model), strict=True)
+        on = np.concatenate([np.full(leaf.size, float(flag)) for flag, leaf in penalised])
+        self.l1, self.l2 = l1 * on, l2 * on
+        curvatures = curvatures + 2 * self.l2
         self.scale = np.divide(1, curvatures, out=np.zeros_like(curvatures), where=curvatures > 0)
 
     def smooth(self, x: Vector) -> tuple[float, Vector]:
         """All but the L1 penalty, and its gradient."""
-        value, gradient = _value_and_gradient(self.rebuild(x), self.rows, self.share, self.mean, self.objective)
-        return float(value) + self.l2 @ x**2, _flat(gradient)[0] + 2 * self.l2 * x
+        value, gradient = _value_and_gradient(x, self.given, self.data, self.objective)
+        return float(value) + self.l2 @ x**2, np.asarray(gradient) + 2 * self.l2 * x
 
     def gradient_norm(self, x: Vector, gradient: Vector) -> float:
-        """In the plain parameters: their gradient is that in centred units through d(centred)/d(plain)."""
-        plain = _flat(_plain_gradient(self.rebuild(x), self.rebuild(gradient), self.mean))[0]
+        """That of the plain parameters' gradient."""
+        plain = np.asarray(_plain_gradient(gradient, self.given, self.data.mean))
         return float(np.linalg.norm(pseudo_gradient(x, plain, self.l1)))
 
     def model(self, x: Vector, like: Model) -> Model:
         """The plain model, in the precision of the one that was given."""
-        found = self.rebuild(x).recentred(-self.mean)
+        found = _plain(x, self.given, self.data.mean)
         return jax.tree.map(lambda leaf, given: jnp.asarray(np.asarray(leaf), given.dtype), found, like)
+
+
+class _Data(NamedTuple):
+    """Distinct rows in blocks, the share of the data that each makes up, and the means of the units."""
+
+    rows: UInt8[Array, "blocks n D"]
+    share: Float[Array, "blocks n"]
+    mean: Float[Array, " D"]
+
+    def sums(self, function: Callable[[Array, Array], Any]) -> Any:
+        """function(rows, share) summed over the blocks."""
+        first = jax.eval_shape(function, self.rows[0].astype(self.share.dtype), self.share[0])
+        zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), first)
+
+        def add(total: Any, block: tuple[Array, Array]) -> tuple[Any, None]:
+            rows, share = block
+            return jax.tree.map(jnp.add, total, function(rows.astype(share.dtype), share)), None
+
+        return jax.lax.scan(add, zero, (self.rows, self.share))[0]
 
 
 def _searched(problem: _Problem, given: Model, tolerance: float, max_iterations: int, show: bool) -> ConvexFit:
@@ -166,45 +183,47 @@ def counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndarr
     return rows[first], np.bincount(group.ravel(), weights, len(first)) / weights.sum()
 
 
-def _flat(model: Model) -> tuple[Vector, Callable[..., Any]]:
-    vector, rebuild = ravel_pytree(model)
-    return np.asarray(vector), rebuild
-
-
 @partial(jax.jit, static_argnames="objective")
-def _value_and_gradient(
-    centred: Any, rows: UInt8[Array, "blocks n D"], share: Float[Array, "blocks n"], mean: Float[Array, " D"], objective: FlipObjective
-) -> tuple[Float[Array, ""], Any]:
-    def block_sum(model: LogLinear, v: Array, share: Array) -> Array:
-        return share @ objective.over_units(model.flip_differences(v))
+def _prepared(model: Any, data: _Data, objective: FlipObjective) -> tuple[Array, Array, Array]:
+    """As vectors in centred units: the model, independent units with the data's means, and the Hessian's diagonal there.
 
-    def add(total: tuple[Array, Any], block: tuple[Array, Array]) -> tuple[tuple[Array, Any], None]:
-        v, share = block
-        return jax.tree.map(jnp.add, total, jax.value_and_grad(block_sum)(plain, v.astype(share.dtype), share)), None
-
-    plain, back = jax.vjp(lambda model: model.recentred(-mean), centred)
-    zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, plain))
-    (total, gradient), _ = jax.lax.scan(add, zero, (rows, share))
-    value, slope = jax.value_and_grad(objective.outer)(total)
-    return value, jax.tree.map(lambda leaf: slope * leaf, back(gradient)[0])
-
-
-@partial(jax.jit, static_argnames="objective")
-def _curvatures(model: Any, rows: Array, share: Array, mean: Float[Array, " D"], objective: FlipObjective) -> Any:
-    """The diagonal of the Hessian in centred units, but for what `outer` takes off it."""
+    The diagonal lacks what `outer` takes off it, and so is never too small.
+    """
     second = jax.vmap(jax.vmap(jax.grad(jax.grad(lambda difference: objective.over_units(difference[None])))))
+    n = data.share.size
+    independent = model.base((data.mean * n + 0.5) / (n + 1))  # never a mean of 0 or 1
 
-    def add(total: tuple[Array, Any], block: tuple[Array, Array]) -> tuple[tuple[Array, Any], None]:
-        v, share = block[0].astype(mean.dtype), block[1]
-        differences = model.flip_differences(v)
-        new = share @ objective.over_units(differences), model.flip_curvatures(v - mean, share[:, None] * second(differences))
-        return jax.tree.map(jnp.add, total, new), None
+    def block(v: Array, share: Array) -> tuple[Array, Any]:
+        differences = independent.flip_differences(v)
+        curvatures = independent.flip_curvatures(v - data.mean, share[:, None] * second(differences))
+        return share @ objective.over_units(differences), curvatures
 
-    (value, curvatures), _ = jax.lax.scan(add, (jnp.zeros(()), jax.tree.map(jnp.zeros_like, model)), (rows, share))
-    return jax.tree.map(lambda leaf: jax.grad(objective.outer)(value) * leaf, curvatures)
+    total, curvatures = data.sums(block)
+    models = model.recentred(data.mean), independent.recentred(data.mean), curvatures
+    start, base, diagonal = (ravel_pytree(m)[0] for m in models)
+    return start, base, jax.grad(objective.outer)(total) * diagonal
+
+
+@partial(jax.jit, static_argnames="objective")
+def _value_and_gradient(x: Float[Array, " n"], like: Any, data: _Data, objective: FlipObjective) -> tuple[Float[Array, ""], Array]:
+    plain, back = jax.vjp(lambda x: _plain(x, like, data.mean), x)
+
+    def block(v: Array, share: Array) -> tuple[Array, Any]:
+        return jax.value_and_grad(lambda model: share @ objective.over_units(model.flip_differences(v)))(plain)
+
+    total, gradient = data.sums(block)
+    value, slope = jax.value_and_grad(objective.outer)(total)
+    return value, slope * back(gradient)[0]
 
 
 @jax.jit
-def _plain_gradient(centred: Any, gradient: Any, mean: Float[Array, " D"]) -> Any:
-    _, back = jax.vjp(lambda model: model.recentred(mean), centred.recentred(-mean))
-    return back(gradient)[0]
+def _plain(x: Float[Array, " n"], like: Any, mean: Float[Array, " D"]) -> Any:
+    """The plain model of a vector in centred units; `like` gives its structure."""
+    return ravel_pytree(like)[1](x).recentred(-mean)
+
+
+@jax.jit
+def _plain_gradient(gradient: Float[Array, " n"], like: Any, mean: Float[Array, " D"]) -> Float[Array, " n"]:
+    """The gradient in the plain parameters, of one in centred units: through d(centred)/d(plain)."""
+    back = jax.vjp(lambda model: ravel_pytree(model.recentred(mean))[0], like)[1]
+    return ravel_pytree(back(gradient)[0])[0]
