@@ -11,6 +11,15 @@ import jax
 import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")  # a silent promotion is how uint8 data turn into garbage
+MAPS = 20_000  # a process may have 65,530 memory maps, and compiled programs hold some each: beyond that they crash
+
+
+@pytest.fixture(autouse=True)
+def _room_for_compiled_programs():
+    yield
+    maps = pathlib.Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture
