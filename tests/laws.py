@@ -15,6 +15,8 @@ MODELS = {
     for family in model_families()
     for i, model in enumerate(family.examples())
 }
+# for laws that take seconds a model: of each family the first, and the RBM at every temperature
+SOME = {name: model for name, model in MODELS.items() if "-0" in name or name.startswith("RBM")}
 RULES = mpf.rules.names()
 
 
