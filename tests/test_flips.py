@@ -31,7 +31,7 @@ def dense_loss(model, v):
     return mpf.objectives.probability_flow(mpf.connectivity.NeighbourFlow(differences))
 
 
-@pytest.mark.parametrize("scale", [0.1, 3.0, 20.0, 60.0, 300.0])
+@pytest.mark.parametrize("scale", [0.003, 3.0, 20.0, 300.0])
 @pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
 def test_saturated_weights_equal_the_dense_form_in_float64(scale, tau):
     keys = jax.random.split(jax.random.key(int(scale)), 4)

@@ -29,16 +29,21 @@ def flip_differences(
 ) -> Float[Array, "B D"]:
     """F(v) - F(flip_i v) for tau = 1; one pass over the weights per example, never a B x D x D or B x D x H array."""
     direction = 1 - 2 * v
-    largest_exponent = 0.95 * math.log(float(jnp.finfo(weights.dtype).max))
     hidden = jax.lax.cond(
-        any_replica(GROUP / 2 * jnp.max(jnp.abs(weights)) > largest_exponent),
-        _hidden_part_by_softplus,
+        _products_fit(weights),
         _hidden_part_by_products,
+        _hidden_part_by_softplus,
         weights,
         v @ weights + hidden_bias,
         direction,
     )
     return direction * visible_bias + hidden
+
+
+def _products_fit(weights: Float[Array, "D H"]) -> Array:
+    """Whether no product of `GROUP` terms overflows."""
+    largest_exponent = 0.95 * math.log(float(jnp.finfo(weights.dtype).max))
+    return ~any_replica(GROUP / 2 * jnp.max(jnp.abs(weights)) > largest_exponent)
 
 
 def _hidden_part_by_products(
@@ -82,16 +87,45 @@ def _forward(
 
 def _backward(saved: tuple[Array, Array, Array], cotangent: Float[Array, "B D"]) -> tuple[Array, Array, Array, None]:
     weights, hidden_bias, v = saved
-    activations, signed = v @ weights + hidden_bias, cotangent * (1 - 2 * v)
+    activations, direction = v @ weights + hidden_bias, 1 - 2 * v
+    on, off = jax.nn.sigmoid(activations), jax.nn.sigmoid(-activations)
+    by_weight, by_activation = jax.lax.cond(
+        _products_fit(weights), _changes_by_products, _changes_by_sigmoid, weights, activations, on, off, direction, cotangent
+    )
+    signed = cotangent * direction
+    grad_weights = by_weight + signed.T @ on + v.T @ by_activation
+    return grad_weights, jnp.sum(signed, 0), jnp.sum(by_activation, 0), None
 
-    def one_example(grad_weights: Array, x: tuple[Array, ...]) -> tuple[Array, Array]:
-        a, d, g = x
-        flipped = jax.nn.sigmoid(a + d[:, None] * weights)  # hidden means after flip i
-        grad_hidden = g @ flipped - jnp.sum(g) * jax.nn.sigmoid(a)
-        return grad_weights + (g * d)[:, None] * flipped, grad_hidden
 
-    grad_weights, grad_hidden = jax.lax.scan(one_example, jnp.zeros_like(weights), (activations, 1 - 2 * v, cotangent))
-    return grad_weights + v.T @ grad_hidden, jnp.sum(signed, 0), jnp.sum(grad_hidden, 0), None
+def _changes_by_products(
+    weights: Float[Array, "D H"], activations: Array, on: Array, off: Array, direction: Float[Array, "B D"], cotangent: Float[Array, "B D"]
+) -> tuple[Float[Array, "D H"], Float[Array, "B H"]]:
+    """Sums of cotangent x change of the hidden means by a flip: over examples (with the direction), and over units.
+
+    The change is d_i p_j s_j (exp W_ij - 1) / (s_j + p_j exp W_ij) for d_i = 1, with s and p exchanged below the line for d_i = -1.
+    A difference of two hidden means would lose its digits where the weights are small.
+    """
+    grown, excess = jnp.exp(weights), jnp.expm1(weights)
+
+    def one_example(total: Array, x: tuple[Array, ...]) -> tuple[Array, Array]:
+        p, s, d, g = x
+        switched_on = (d > 0)[:, None]
+        after = jnp.where(switched_on, s, p) + jnp.where(switched_on, p, s) * grown
+        change = g[:, None] * (p * s * excess / after)
+        return total + change, d @ change
+
+    return jax.lax.scan(one_example, jnp.zeros_like(weights), (on, off, direction, cotangent))
+
+
+def _changes_by_sigmoid(
+    weights: Float[Array, "D H"], activations: Array, on: Array, off: Array, direction: Float[Array, "B D"], cotangent: Float[Array, "B D"]
+) -> tuple[Float[Array, "D H"], Float[Array, "B H"]]:
+    def one_example(total: Array, x: tuple[Array, ...]) -> tuple[Array, Array]:
+        a, p, d, g = x
+        change = (g * d)[:, None] * (jax.nn.sigmoid(a + d[:, None] * weights) - p)
+        return total + change, d @ change
+
+    return jax.lax.scan(one_example, jnp.zeros_like(weights), (activations, on, direction, cotangent))
 
 
 flip_differences.defvjp(_forward, _backward)
