@@ -13,6 +13,7 @@ from ..data import load_dataset
 from ..errors import InputError
 from .experiments import Experiment, Row, experiment
 from .records import Results
+from .search import chosen, missing_candidates
 
 Report = Callable[[str], Any]
 
@@ -41,7 +42,7 @@ def reproduce(
     results = results or Results("results")
     deadline = None if budget is None else time.time() + 60 * budget
     wanted = plan.selected(rows)
-    searches = [row for row in wanted if _search_is_missing(row, results)]
+    searches = [row for row in wanted if missing_candidates(row, results)]
     threads = 1 if jobs > 1 else None
     arguments = {"results": results, "deadline": deadline, "threads": threads}
     for message in _parallel(engine, jobs, _search_job, [(plan, row) for row in searches], arguments):
@@ -67,27 +68,20 @@ def _parallel(engine: str, jobs: int, job: Callable[..., str], items: list[Any],
     yield from pool(joblib.delayed(job)(*item, **arguments) for item in items)
 
 
-def _search_is_missing(row: Row, results: Results) -> bool:
-    return len(results.read(results.trials_file(row)) or []) < len(row.candidates()) > 1
-
-
 def _search_job(plan: Experiment, row: Row, results: Results, deadline: float | None, threads: int | None) -> str:
     if _too_late(deadline):
         return f"{row.table} {row.profile} {row.name}: search not begun, the time is used up"
     _limit_threads(threads)
-    from .search import chosen
-
     choice = chosen(plan, row, results, load_dataset(plan.data))
     return f"{row.table} {row.profile} {row.name}: chosen on validation: {choice}"
 
 
 def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: float | None, threads: int | None) -> str:
     what = f"{row.table} {row.profile} {row.name} seed {seed}"
-    if _too_late(deadline) or _search_is_missing(row, results):
+    if _too_late(deadline) or missing_candidates(row, results):
         return f"{what}: not begun, the time is used up"
     _limit_threads(threads)
     from .. import model_files
-    from .search import chosen
     from .training import judged, train
 
     dataset = load_dataset(plan.data)

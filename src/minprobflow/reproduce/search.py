@@ -13,13 +13,17 @@ from .training import train
 
 
 def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset) -> dict[str, Any]:
-    """The best candidate by validation likelihood; trials that are on record are not run again."""
+    """The best candidate by validation likelihood; trials that are on record are not run again.
+
+    Trials of what is no longer a candidate stay on record.
+    """
     candidates = row.candidates()
     if len(candidates) == 1:
         return candidates[0]
     optuna = _optuna()
     file = results.trials_file(row)
-    trials: list[dict[str, Any]] = results.read(file) or []
+    recorded: list[dict[str, Any]] = results.read(file) or []
+    trials = [trial for trial in recorded if trial["settings"] in candidates]
     epochs = row.settings["search_epochs"]
     # not before half of a trial: while the rate is still high, small rates look better than they are
     pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=max(epochs // 2, 1), reduction_factor=3)
@@ -47,14 +51,23 @@ def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset)
         done = train(experiment, row, choice, 0, dataset, epochs, poor)
         complete = done.curve[-1]["epoch"] == epochs
         record = {"settings": choice, "valid": done.curve[-1]["valid"], "complete": complete, "curve": done.curve}
-        trials.append({**record, "seconds": round(done.seconds, 2), "at": time.strftime("%Y-%m-%d %H:%M")})
-        results.write(file, trials)
+        record |= {"seconds": round(done.seconds, 2), "at": time.strftime("%Y-%m-%d %H:%M")}
+        trials.append(record)
+        recorded.append(record)
+        results.write(file, recorded)
         if not complete:
             raise optuna.TrialPruned
-        return record["valid"]
+        return done.curve[-1]["valid"]
 
     study.optimize(objective, n_trials=len(missing))
     return max((trial for trial in trials if trial["complete"]), key=lambda trial: trial["valid"])["settings"]
+
+
+def missing_candidates(row: Row, results: Results) -> bool:
+    """Whether a row has something to be searched that is not on record."""
+    recorded = [trial["settings"] for trial in results.read(results.trials_file(row)) or []]
+    candidates = row.candidates()
+    return len(candidates) > 1 and any(candidate not in recorded for candidate in candidates)
 
 
 def _ordered(candidates: list[dict[str, Any]], name: str) -> list[Any]:
