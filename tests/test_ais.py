@@ -115,11 +115,11 @@ def test_schedules():
 
 
 def test_the_stated_interval_is_calibrated():
-    """A tenth of the models of benchmarks/calibration.py, which holds for all of them."""
-    result = calibration.measure(limit=24)
-    assert result["models"] == 22
+    """Some of the models of benchmarks/calibration.py, which holds for all of them."""
+    result = calibration.measure(limit=7)
+    assert result["models"] == 7
     assert result["trusted_share_of_easy"] >= 0.8
-    assert result["coverage_of_trusted"] >= 0.9  # of 22: what a true coverage of 95% falls below in 12% of cases; seeds are fixed
+    assert result["coverage_of_trusted"] >= 0.9  # all of 7; benchmarks/calibration.py has many
     assert result["trusted_off_by_more_than_1_nat"] == 0
 
 

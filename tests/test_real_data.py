@@ -32,7 +32,7 @@ def test_the_published_model():
 @needs("mnist/train-images-idx3-ubyte.gz")
 def test_a_model_that_fools_ais_is_flagged():
     result = trap.main(max_betas=4000)
-    assert result["ais"]["value"] < result["exact"]["value"] - 5  # AIS alone is many nats too optimistic
+    assert result["ais"]["value"] < result["exact"]["value"] - 1  # AIS alone is nats too optimistic, by its own error bars
     assert result["verdict"] == "do not trust"
     assert result["ais"]["upper"] > result["exact"]["value"] > result["ais"]["lower"]  # the sandwich shows it
     assert result["ais"]["upper"] - result["ais"]["lower"] > 5

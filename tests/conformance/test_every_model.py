@@ -34,10 +34,11 @@ def test_both_layers_tell_of_one_joint_distribution(model):
 def test_free_energy_gradient_equals_finite_differences(model, float64):
     model = laws.doubled(model)
     v = laws.all_states(model)[7]
-    gradient = jax.grad(lambda m: m.free_energy(v))(model)
+    energy = jax.jit(lambda m: m.free_energy(v))
+    gradient = jax.grad(energy)(model)
     for seed in range(3):
         direction = laws.random_like(model, seed)
-        slope = laws.finite_difference(lambda m: m.free_energy(v), model, direction)
+        slope = laws.finite_difference(energy, model, direction)
         assert laws.inner(gradient, direction) == pytest.approx(slope, rel=1e-7, abs=1e-8)
 
 
@@ -62,20 +63,27 @@ def test_fast_flips_equal_slow_flips_in_value_and_gradient(model, float64):
         return (m.free_energy(v)[:, None, None] - m.free_energy(changed)).reshape(len(v), *m.space.neighbours)
 
     weight = jax.random.normal(jax.random.key(0), (4, *model.space.neighbours))
-    np.testing.assert_allclose(model.flip_differences(v), slow(model), rtol=1e-10, atol=1e-12)
-    fast_gradient, slow_gradient = (jax.grad(lambda m, f=f: jnp.sum(weight * f(m)))(model) for f in (lambda m: m.flip_differences(v), slow))
-    for a, b in zip(jax.tree.leaves(fast_gradient), jax.tree.leaves(slow_gradient), strict=True):
+
+    def value_and_gradient(differences):
+        return jax.jit(lambda m: (differences(m), jax.grad(lambda m: jnp.sum(weight * differences(m)))(m)))(model)
+
+    (fast, fast_gradient), (dense, dense_gradient) = value_and_gradient(lambda m: m.flip_differences(v)), value_and_gradient(slow)
+    np.testing.assert_allclose(fast, dense, rtol=1e-10, atol=1e-12)
+    for a, b in zip(jax.tree.leaves(fast_gradient), jax.tree.leaves(dense_gradient), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
 @every_model
 def test_flip_differences_are_free_energy_differences(model):
     v, q = laws.all_states(model), model.space.n_values
-    differences = np.asarray(flip_differences(model, v)).reshape(len(v), -1, q - 1)
-    expected = np.asarray(model.free_energy(v))[:, None, None] - model.free_energy(laws.every_other_state(v, q))
+    changed = laws.every_other_state(v, q)
+    differences = np.asarray(jax.jit(flip_differences)(model, v)).reshape(len(v), -1, q - 1)
+    energy = jax.jit(lambda m, v: m.free_energy(v))
+    expected = np.asarray(energy(model, v))[:, None, None] - energy(model, changed)
     np.testing.assert_allclose(differences, expected, rtol=1e-4, atol=2e-5)
+    others = jax.jit(model.space.others)
     for site in range(model.space.size):
-        np.testing.assert_array_equal(model.space.others(v, jnp.asarray(site)), np.moveaxis(laws.every_other_state(v, q)[:, site], 1, 0))
+        np.testing.assert_array_equal(others(v, jnp.asarray(site)), np.moveaxis(changed[:, site], 1, 0))
 
 
 @pytest.mark.parametrize("kernel", [default_kernel, lambda model: heat_bath], ids=["default", "heat-bath"])
@@ -129,10 +137,10 @@ def test_parallel_tempering_does_not_drift_on_any_rung(model):
 def test_centring_keeps_descent_and_stationary_points(model, float64):
     model = laws.doubled(model)
     v = laws.all_states(model)[jnp.arange(3, 12)].astype(float)
-    gradient = jax.grad(lambda m: jnp.mean(m.free_energy(v)))(model)
-    centred = model.centre(gradient, model.offsets(v))
-    assert laws.inner(gradient, centred) > 0  # a descent direction
-    still = model.centre(jax.tree.map(jnp.zeros_like, gradient), model.offsets(v))
+    gradient = jax.jit(jax.grad(lambda m: jnp.mean(m.free_energy(v))))(model)
+    centre = jax.jit(lambda m, gradient: m.centre(gradient, m.offsets(v)))
+    assert laws.inner(gradient, centre(model, gradient)) > 0  # a descent direction
+    still = centre(model, jax.tree.map(jnp.zeros_like, gradient))
     assert all(float(jnp.abs(x).max()) == 0 for x in jax.tree.leaves(still))  # stationary points stay
 
 
