@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow.reproduce import jobs, page, search, training
+from minprobflow.reproduce import equal_time, jobs, page, search, training
 from minprobflow.reproduce.experiments import PROFILES, TABLES, experiment, published
 from minprobflow.reproduce.records import Results
 
@@ -160,8 +160,7 @@ def test_significance_is_paired(tmp_path):
             results.write(results.record_file(row, seed), record)
     line = page.significance(results, "table1", "best").splitlines()[-1]
     a, b = (
-        np.asarray([r["likelihood"]["exact"]["test"]["value"] for r in page.by_row(results, "table1", "best")[n]])
-        for n in ("FMPF10", "CD10")
+        np.asarray([r["likelihood"]["exact"]["test"]["value"] for r in results.by_row("table1", "best")[n]]) for n in ("FMPF10", "CD10")
     )
     error = (a - b).std(ddof=1) / np.sqrt(8)
     assert line.startswith(f"| 10 | FMPF10 | {(a - b).mean():+.2f} ± {error:.2f} |") and line.endswith("| 1.05 |")
@@ -171,3 +170,21 @@ def test_significance_is_paired(tmp_path):
 def test_the_page_is_up_to_date():
     text = (ROOT / "docs" / "reproduction.md").read_text()
     assert page.filled(Results(ROOT / "results"), text) == text
+
+
+def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatch):
+    base = dataclasses.replace(tiny(), rows=(), seeds=1)
+    monkeypatch.setattr(equal_time, "_without_rows", lambda table: base)
+    monkeypatch.setattr(equal_time, "VARIANTS", {name: equal_time.VARIANTS[name] for name in ("PCD1", "FPMPF10-refresh5")})
+    monkeypatch.setattr(equal_time, "BUDGETS", {"table1": (2, 4)})
+    results = Results(tmp_path)
+    assert "No records yet" in equal_time.table(results, "table1")
+    results.write(tmp_path / "table1" / "seconds-per-epoch.json", {"PCD1": 0.5, "FPMPF10-refresh5": 1.0})
+    plans = equal_time.plans("table1", results)
+    assert [[row.settings["epochs"] for row in plan.rows] for plan in plans] == [[4, 2], [8, 4]]
+    assert jobs.run(plans[0], results=results, report=lambda line: None) == 0
+    shown = equal_time.table(results, "table1")
+    assert shown.count("**") == 2 and "| 4, " in shown and "| 2, " in shown
+    (tmp_path / "table1" / "seconds-per-epoch.json").unlink()
+    measured = [row.settings["epochs"] for row in equal_time.plans("table1", results)[0].rows]
+    assert all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 HELP = """Reproduce the paper's tables and figures. Results accumulate: running again only adds what is missing.
 
 Each finished (row, seed) is one JSON record in the results folder; settings are chosen on the validation split, and every
-trial is recorded. `page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves.
+trial is recorded. `time1` and `time2` compare the rules in equal time, with the data and hidden units of table1 and table2.
+`page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves.
 
 Examples:
 
@@ -24,7 +25,7 @@ Examples:
 
 
 def reproduce(
-    what: Annotated[str, typer.Argument(metavar="table1|table2|table3|figures|page", help="what to make")],
+    what: Annotated[str, typer.Argument(metavar="table1|table2|table3|time1|time2|figures|page", help="what to make")],
     profile: Annotated[str, typer.Option(help="best (our recipe), paper (as the paper describes) or quick (minutes)")] = "best",
     rows: Annotated[str | None, typer.Option(metavar="ROW,ROW", help="rows such as CD10,FPMPF10  [default: all 15]")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="of each row  [default: the profile's]")] = None,
@@ -36,7 +37,7 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:
     """Reproduce a table, the figures, or the page made of them."""
-    from ..reproduce import figures, page
+    from ..reproduce import equal_time, figures, page
     from ..reproduce import jobs as running
     from ..reproduce.records import Results
 
@@ -50,7 +51,13 @@ def reproduce(
         return
     say = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
     names = None if rows is None else [name.strip() for name in rows.split(",")]
-    missing = running.reproduce(what, profile, names, seeds, budget, engine, jobs, place, say)
-    print(page.table(place, what, profile))
+    options: dict[str, Any] = {"seeds": seeds, "budget": budget, "engine": engine, "jobs": jobs, "results": place, "report": say}
+    if what in ("time1", "time2"):
+        table = what.replace("time", "table")
+        missing = sum(running.run(plan, names, **options) for plan in equal_time.plans(table, place))
+        print(equal_time.table(place, table))
+    else:
+        missing = running.reproduce(what, profile, names, **options)
+        print(page.table(place, what, profile))
     if missing:
         say(f"{missing} (row, seed) records are still missing: run the same command again to go on")

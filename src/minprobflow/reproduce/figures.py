@@ -14,7 +14,6 @@ from ..errors import InputError
 from ..files import write_atomically
 from ..samplers import sample
 from .experiments import TABLES, Experiment, experiment
-from .page import by_row
 from .records import Results
 
 SHOWN, STEPS = 20, 100
@@ -26,7 +25,7 @@ def draw(results: Results, place: Path, profile: str = "best") -> list[Path]:
     written: list[Path] = []
     for name in TABLES:
         plan = experiment(name, profile)
-        records = by_row(results, name, profile)
+        records = results.by_row(name, profile)
         if any(records.values()):
             written.append(_write(place / f"{name}-curves.png", _curves(plan, records)))
         models = {row.name: file for row in plan.rows if (file := results.model_file(row, 0)) is not None and file.is_file()}

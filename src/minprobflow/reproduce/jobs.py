@@ -18,9 +18,18 @@ from .search import chosen, missing_candidates
 Report = Callable[[str], Any]
 
 
-def reproduce(
-    table: str,
-    profile: str = "best",
+def reproduce(table: str, profile: str = "best", rows: list[str] | None = None, **options: Any) -> int:
+    """Add what is missing of a table to the results; returns how many (row, seed) records are still missing.
+
+    Args:
+        rows: names of rows; by default all.
+        **options: of `run`.
+    """
+    return run(experiment(table, profile), rows, **options)
+
+
+def run(
+    plan: Experiment,
     rows: list[str] | None = None,
     seeds: int | None = None,
     budget: float | None = None,
@@ -29,16 +38,15 @@ def reproduce(
     results: Results | None = None,
     report: Report = print,
 ) -> int:
-    """Add what is missing of a table to the results; returns how many (row, seed) records are still missing.
+    """Run what is missing of an experiment; returns how many (row, seed) records are still missing.
 
     Args:
         rows: names of rows; by default all.
-        seeds: of each row; by default what the profile says.
+        seeds: of each row; by default what the experiment says.
         budget: minutes after which nothing new is started.
         engine: a joblib backend: loky, threading, multiprocessing; dask or ray where they are installed and registered.
         jobs: processes at once. With several each computes on one thread.
     """
-    plan = experiment(table, profile)
     results = results or Results("results")
     deadline = None if budget is None else time.time() + 60 * budget
     wanted = plan.selected(rows)

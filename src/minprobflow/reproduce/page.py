@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
 from .records import Results
 
@@ -17,7 +17,7 @@ NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
 
 
 def write_page(results: Results, page: Path) -> Path:
-    """Make every part between `<!-- table1-best -->` (or `-significance`) and `<!-- end -->` anew."""
+    """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`) and `<!-- end -->` anew."""
     page.write_text(filled(results, page.read_text()))
     return page
 
@@ -26,21 +26,22 @@ def filled(results: Results, text: str) -> str:
     """The page's text with its parts made anew."""
 
     def part(match: re.Match[str]) -> str:
-        name, kind = match[1].split("-", 1)
-        made = (
-            significance(results, name, kind.removesuffix("-significance")) if kind.endswith("significance") else table(results, name, kind)
-        )
+        name, kind, *more = match[1].split("-")
+        if kind == "time":
+            made = equal_time.table(results, name)
+        else:
+            made = significance(results, name, kind) if more else table(results, name, kind)
         return f"<!-- {match[1]} -->\n{made}\n<!-- end -->"
 
     names = "|".join(TABLES)
-    kinds = "|".join(PROFILES)
+    kinds = "|".join((*PROFILES, "time"))
     return re.sub(rf"<!-- ((?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
 
 
 def table(results: Results, name: str, profile: str) -> str:
     """One table under one profile: ours and the paper's for each row, mean +- standard deviation over seeds."""
     plan = experiment(name, profile)
-    found = by_row(results, name, profile)
+    found = results.by_row(name, profile)
     columns = [(method, part) for method in plan.estimators for part in ("test", "train")]
     heads = ["row", *(f"{method.upper() if method != 'exact' else 'exact'} {part}: ours | paper" for method, part in columns)]
     heads += [
@@ -63,14 +64,6 @@ def table(results: Results, name: str, profile: str) -> str:
     )
 
 
-def by_row(results: Results, name: str, profile: str) -> dict[str, list[dict[str, Any]]]:
-    """Records by row, in the order of seeds."""
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for record in sorted(results.records(name, profile), key=lambda record: record["seed"]):
-        rows[record["row"]].append(record)
-    return rows
-
-
 def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]], verdicts: bool) -> str:
     cells = [row.name]
     for method, part in columns:
@@ -91,7 +84,7 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
 def significance(results: Results, name: str, profile: str) -> str:
     """Each MPF rule less CD at equal k, paired over seeds."""
     plan = experiment(name, profile)
-    found, method = by_row(results, name, profile), plan.estimators[0]
+    found, method = results.by_row(name, profile), plan.estimators[0]
     lines = ["| k | rule | less CD, test nats | p (paired t over seeds) | seconds, as a share of CD's |", "|---|---|---|---|---|"]
     for row in plan.rows:
         k = row.rule_settings.get("k", 1)

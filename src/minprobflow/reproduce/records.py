@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ class Results:
     def records(self, table: str, profile: str) -> list[dict[str, Any]]:
         """All finished runs of a table under a profile."""
         return [json.loads(file.read_text()) for file in sorted((self.place / table / profile).glob("*-seed*.json"))]
+
+    def by_row(self, table: str, profile: str) -> dict[str, list[dict[str, Any]]]:
+        """The same by row, in the order of seeds."""
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for record in sorted(self.records(table, profile), key=lambda record: record["seed"]):
+            rows[record["row"]].append(record)
+        return rows
 
     def read(self, file: Path) -> Any:
         """A record, None if it is not there."""

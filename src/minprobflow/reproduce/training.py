@@ -44,8 +44,9 @@ def train(
     dataset: Dataset,
     epochs: int,
     stop: Callable[[int, float], bool] | None = None,
+    look: bool = True,
 ) -> Trained:
-    """Train with these settings. `stop` sees the validation likelihood now and then, and may end the run."""
+    """Train with these settings. `stop` sees the validation likelihood now and then, and may end the run; without `look` nothing does."""
     settings = {**row.settings, **choice}
     plain = settings.get("plain", False)
     rate = settings["learning_rate"]
@@ -57,9 +58,9 @@ def train(
     curve: list[dict[str, float]] = []
     each: list[float] = []
     mark = time.process_time()
-    looks = set(np.linspace(0, epochs, min(LOOKS, epochs) + 1).round().astype(int).tolist())
+    looks = set(np.linspace(0, epochs, min(LOOKS, epochs) + 1).round().astype(int).tolist()) if look else set()
 
-    def look(epoch: Epoch) -> bool:
+    def after(epoch: Epoch) -> bool:
         nonlocal mark
         each.append(time.process_time() - mark)
         if epoch.number not in looks:
@@ -85,7 +86,7 @@ def train(
         l2=settings.get("l2", 0.0),
         average=settings.get("average"),
         seed=seed,
-        callbacks=[look],
+        callbacks=[after],
         progress=False,
         **rule_settings,
     )
