@@ -1,4 +1,4 @@
-"""A model trained with CD-1 for which AIS alone is many nats too optimistic. Needs MNIST in MINPROBFLOW_DATA; a minute.
+"""A model trained with CD-1 for which AIS alone is nats too optimistic. Needs MNIST in MINPROBFLOW_DATA; a minute.
 
 CD-1 never sees what lies far from the data. Here it leaves a wide region, holding nearly all of the mass, that neither
 the annealed chains nor chains started at the data enter; chains started at noise do.
