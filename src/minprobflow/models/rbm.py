@@ -200,13 +200,14 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         return (_sum_of_rows(self._hidden(h), rows) + self.visible_bias) / self.tau
 
     def _visible(self, v: Any) -> Float[Array, "*batch D"]:
-        return _layer(v, self.space.size, self.weights.dtype, "visible")
+        return layer(v, self.space.size, self.weights.dtype, "visible")
 
     def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
-        return _layer(h, self.n_hidden, self.weights.dtype, "hidden")
+        return layer(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
-def _layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
+def layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
+    """A layer's states as floats of the model's precision, if they are of its width."""
     x = jnp.asarray(x).astype(dtype)
     if x.ndim == 0 or x.shape[-1] != width:
         raise InputError(f"{name} states have shape {x.shape}, the model has {width} {name} units: pass states of width {width}")
