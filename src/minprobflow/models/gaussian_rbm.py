@@ -17,7 +17,7 @@ from ..random_bits import bernoulli, normal, subkey
 from ..spaces import Binary, Real
 from .base import Centrable, FastAnnealing, Latent
 from .energy import EnergyModel
-from .rbm import layer
+from .rbm import floating, layer
 
 RELATIVE_FLOOR = 1e-3  # of the data's mean variance: a unit's standard deviation stays above 3% of the typical one
 
@@ -70,7 +70,7 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
 
     def __init__(self, weights: Any, visible_bias: Any, hidden_bias: Any, log_variance: Any, min_variance: float = RELATIVE_FLOOR):
         parameters = (weights, visible_bias, hidden_bias, log_variance)
-        self.weights, self.visible_bias, self.hidden_bias, self.log_variance = (jnp.asarray(x) for x in parameters)
+        self.weights, self.visible_bias, self.hidden_bias, self.log_variance = (floating(x) for x in parameters)
         self.min_variance = float(min_variance)
         shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape, self.log_variance.shape
         if self.weights.ndim != 2 or 0 in shapes[0] or shapes[1:] != (shapes[0][:1], shapes[0][1:], shapes[0][:1]):
@@ -104,6 +104,9 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
                 raise InputError(f"all {len(rows)} rows of the data are equal: pass rows that differ")
         floor = RELATIVE_FLOOR * float(variance.mean()) if min_variance is None else min_variance
         start = np.maximum(variance, 1.1 * floor)
+        if not (start > floor).all():
+            column = int(np.argmin(start))
+            raise InputError(f"column {column} of the data is constant: give min_variance a positive value, or drop the column")
         weights = 0.01 * jnp.sqrt(start.astype(np.float32))[:, None] * jax.random.normal(as_key(key), (n_visible, n_hidden))
         return cls(weights, mean.astype(np.float32), np.zeros(n_hidden, np.float32), np.log(start - floor).astype(np.float32), floor)
 
