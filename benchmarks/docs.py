@@ -344,14 +344,17 @@ def gaussian() -> str:
         f"| one Gaussian, all covariances | {r['full_covariance']:.2f} | | | closed form | |",
         f"| mixture of {m['components']} Gaussians, all covariances | {m['value']:.2f} | | | closed form | |",
     ]
-    for n, part in r["rbm"].items():
-        test = part["test"]
+    for part in r["rbm"]:
+        test, name = part["test"], f"Gaussian RBM, {part['hidden']} hidden units" + ("" if part["l2"] else ", no penalty")
         lines.append(
-            f"| Gaussian RBM, {n} hidden units | {test['value']:.2f} | [{test['lower']:.2f}, {test['upper']:.2f}] "
+            f"| {name} | {test['value']:.2f} | [{test['lower']:.2f}, {test['upper']:.2f}] "
             f"| {part['train']['value']:.2f} | {part['method']}: {part['verdict']} | {part['seconds']:.0f} |"
         )
-    rule = f"{s['rule'].upper()}-{s['k']}, {s['epochs']} epochs, batches of {s['batch_size']}, learning rate {s['learning_rate']:g}"
-    return "\n".join(lines) + f"\n\nThe RBMs: {rule}. The mixture: scikit-learn, components chosen on validation images."
+    rule = f"{s['rule'].upper()}-{s['k']}, {s['epochs']} epochs, batches of {s['batch_size']}, learning rate {s['learning_rate']:g}, l2 {r['rbm'][0]['l2']:g}"
+    return (
+        "\n".join(lines)
+        + f"\n\nThe RBMs: {rule} unless it says otherwise. The mixture: scikit-learn, components chosen on validation images."
+    )
 
 
 def filled(text: str) -> str:

@@ -59,7 +59,7 @@ def main(figure: str = "docs/images/grey_digits.png") -> None:
     """Train, judge, draw."""
     data = mpf.load_dataset("digits", grey=True)
     start = mpf.GaussianRBM.init(0, 64, HIDDEN, data.train, MIN_VARIANCE)
-    model = mpf.fit(start, data.train, rule="fpmpf", k=2, epochs=200, batch_size=50, learning_rate=0.2).model
+    model = mpf.fit(start, data.train, rule="fpmpf", k=2, epochs=200, batch_size=50, learning_rate=0.2, l2=0.01).model
     for name, value in gaussians(data.train, data.test).items():
         print(f"{name:32} {value:.2f} nats an image")
     print(f"{'Gaussian RBM':32} {mpf.log_likelihood(model, data.test, base_data=data.train, max_betas=16_000)}")
