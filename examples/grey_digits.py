@@ -2,7 +2,7 @@
 
 python examples/grey_digits.py [FIGURE.png]
 
-Expect a test log density of about 44 nats an image, where one Gaussian with all covariances has 38.8.
+Expect a test log density of about 42.8 nats an image, where one Gaussian with all covariances has 38.8.
 """
 
 import sys
@@ -36,19 +36,19 @@ def draw(data: mpf.data.Dataset, model: mpf.GaussianRBM, path: Path) -> None:
     drawn = mpf.sample(model, n=48, steps=2000, start=data.train[:48])
     means = np.asarray(model.visible_mean(model.hidden_mean(drawn)))
     strongest = np.argsort(-np.linalg.norm(model.weights, axis=0))[:48]
-    figure, axes = plt.subplots(2, 2, figsize=(9, 7.6), layout="constrained")
-    panels = ((data.test[:48], "a  test images"), (means, "b  samples, 2,000 steps from training images: mean of v given h"))
+    figure, axes = plt.subplots(2, 2, figsize=(8, 6.4), layout="constrained")
+    panels = ((data.test[:48], "a  test images"), (means, "b  samples: mean of v given h"))
     for ax, (rows, title) in zip(axes[0], panels, strict=True):
         ax.imshow(grid(rows, (8, 8), columns=8), cmap="gray_r", vmin=0, vmax=1)
         ax.set_title(title, fontsize=10)
     filters = grid(np.asarray(model.weights).T[strongest], (8, 8), columns=8)
     limit = np.nanmax(np.abs(filters))
     image = axes[1, 0].imshow(filters, cmap="RdBu_r", vmin=-limit, vmax=limit)
-    axes[1, 0].set_title("c  what a hidden unit adds to the picture (48 strongest)", fontsize=10)
+    axes[1, 0].set_title("c  weights, the 48 strongest units", fontsize=10)
     figure.colorbar(image, ax=axes[1, 0], shrink=0.8)
     deviations = np.sqrt(np.asarray(model.variance)).reshape(8, 8)
     image = axes[1, 1].imshow(deviations, cmap="viridis", vmin=0)
-    axes[1, 1].set_title("d  learned standard deviation of each pixel", fontsize=10)
+    axes[1, 1].set_title("d  learned standard deviations", fontsize=10)
     figure.colorbar(image, ax=axes[1, 1], shrink=0.8)
     for ax in axes.flat:
         ax.set_axis_off()
