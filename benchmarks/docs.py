@@ -342,6 +342,29 @@ def protein() -> str:
     return "\n".join(lines) + f"\n\nFour sequences sampled from the model by MPF-1flip:\n\n```\n{samples}\n```"
 
 
+def gaussian() -> str:
+    r = result("gaussian")
+    s, m = r["settings"], r["mixture"]
+    lines = [
+        "| | test log density, nats an image | 95% interval | training images | judged by |",
+        "|---|---|---|---|---|",
+        f"| independent Gaussians | {r['independent']:.2f} | | | closed form |",
+        f"| one Gaussian, all covariances | {r['full_covariance']:.2f} | | | closed form |",
+        f"| mixture of {m['components']} Gaussians, all covariances | {m['value']:.2f} | | | closed form |",
+    ]
+    for part in r["rbm"]:
+        test, name = part["test"], f"Gaussian RBM, {part['hidden']} hidden units" + ("" if part["l2"] else ", no penalty")
+        lines.append(
+            f"| {name} | {test['value']:.2f} | [{test['lower']:.2f}, {test['upper']:.2f}] "
+            f"| {part['train']['value']:.2f} | {part['method']}: {part['verdict']} |"
+        )
+    rule = f"{s['rule'].upper()}-{s['k']}, {s['epochs']} epochs, batches of {s['batch_size']}, learning rate {s['learning_rate']:g}, l2 {r['rbm'][0]['l2']:g}"
+    return (
+        "\n".join(lines)
+        + f"\n\nThe RBMs: {rule} unless it says otherwise. The mixture: scikit-learn, components chosen on validation images."
+    )
+
+
 def filled(text: str) -> str:
     """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name."""
 

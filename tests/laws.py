@@ -1,14 +1,15 @@
-"""Tools that the laws are checked with: discovery, enumeration in float64, chi-square tests."""
+"""Tools that the laws are checked with: discovery, enumeration in float64, chi-square and Kolmogorov-Smirnov tests."""
 
 from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 import minprobflow as mpf
 from minprobflow.model_files import model_families
+from minprobflow.spaces import Discrete
 
 MODELS = {
     f"{family.__name__}-{i}" + (f"-tau{model.tau}" if hasattr(model, "tau") else ""): model
@@ -17,11 +18,18 @@ MODELS = {
 }
 # for laws that take seconds a model: of each family the first, and the RBM at every temperature
 SOME = {name: model for name, model in MODELS.items() if "-0" in name or name.startswith("RBM")}
+COUNTABLE = {name: model for name, model in MODELS.items() if isinstance(model.space, Discrete)}
+REAL = {name: model for name, model in MODELS.items() if name not in COUNTABLE}
 RULES = mpf.rules.names()
 
 
 def all_states(model):
     return model.space.states(jnp.arange(model.space.n_states))
+
+
+def some_states(model):
+    """All states in the order of their numbers; of real units, 40 exact samples."""
+    return all_states(model) if isinstance(model.space, Discrete) else jnp.asarray(draw(model, 40))
 
 
 def probabilities(model):
@@ -32,7 +40,9 @@ def probabilities(model):
 
 
 def draw(model, n, seed=0):
-    """Exact samples of an enumerable model, as uint8."""
+    """Exact samples of an enumerable model, as rows of data."""
+    if not isinstance(model.space, Discrete):
+        return Mixture(model).draw(n, seed)
     index = np.random.default_rng(seed).choice(model.space.n_states, size=n, p=probabilities(model))
     return np.asarray(all_states(model), np.uint8)[index]
 
@@ -43,8 +53,53 @@ def state_counts(v, values=2):
     return np.bincount(index, minlength=values ** v.shape[-1])
 
 
-def log_independent(logits, x):
-    """log p(x) of independent units by their logits: one a unit (binary), or one for each value along a last axis."""
+class Mixture:
+    """p(v) of real units with a small hidden layer, in float64: a Gaussian for each hidden state."""
+
+    def __init__(self, model, held=None):
+        """`held` gives the values of some units: then it is p(v | those), from which they are left out as they do not vary."""
+        h = all_states(model.transposed())
+        logits = np.asarray(model.visible_logits(h), np.float64)
+        variance = -1 / (2 * logits[..., 1])
+        self.mean, self.std = logits[..., 0] * variance, np.sqrt(variance)
+        log_p = np.log(probabilities(model.transposed()))
+        for unit, value in (held or {}).items():
+            log_p = log_p + stats.norm.logpdf(value, self.mean[:, unit], self.std[:, unit])
+            self.mean[:, unit], self.std[:, unit] = value, 0.0
+        self.p = np.exp(log_p - np.logaddexp.reduce(log_p))
+        self.free = [unit for unit in range(model.space.size) if unit not in (held or {})]
+
+    def draw(self, n, seed=0):
+        rng = np.random.default_rng(seed)
+        index = rng.choice(len(self.p), size=n, p=self.p)
+        return rng.normal(self.mean[index], self.std[index]).astype(np.float32)
+
+    def moments(self):
+        """Means and variances of the units."""
+        mean = self.p @ self.mean
+        return mean, self.p @ (self.mean**2 + self.std**2) - mean**2
+
+    def p_value(self, v):
+        """Probability that samples look less like p than `v` does: Kolmogorov-Smirnov over each unit, and chi-square over
+        hidden states drawn given `v` by Bayes' rule, which sees what units do together; the smallest, times their number."""
+        v = np.asarray(v, np.float64)
+        found = [stats.kstest(v[:, i], lambda x, i=i: self._distribution(x, i)).pvalue for i in self.free]
+        mean, std = self.mean[:, None, self.free], self.std[:, None, self.free]
+        joint = np.log(self.p) + np.sum(stats.norm.logpdf(v[:, self.free], mean, std), -1).T
+        posterior = np.cumsum(special.softmax(joint, axis=1), 1)
+        h = np.sum(np.random.default_rng(9).random(len(v))[:, None] > posterior[:, :-1], 1)
+        found.append(chi_square_p_value(np.bincount(h, minlength=len(self.p)), self.p))
+        return min(found) * len(found)
+
+    def _distribution(self, x, unit):
+        return sum(p * special.ndtr((x - m) / s) for p, m, s in zip(self.p, self.mean[:, unit], self.std[:, unit], strict=True))
+
+
+def log_independent(space, logits, x):
+    """log p(x) of independent units by their logits: one a unit (binary), two (real), or one for each value along a last axis."""
+    if isinstance(space, mpf.Real):
+        variance = -1 / (2 * logits[..., 1])
+        return stats.norm.logpdf(x, logits[..., 0] * variance, np.sqrt(variance)).sum(-1)
     if logits.ndim == np.ndim(x):
         return np.sum(np.where(np.asarray(x) == 1, -np.logaddexp(0, -logits), -np.logaddexp(0, logits)), -1)
     log_p = logits - np.logaddexp.reduce(logits, -1, keepdims=True)
@@ -68,6 +123,13 @@ def chi_square_p_value(counts, p):
     wanted = np.append(expected[~rare], expected[rare].sum())
     keep = wanted > 0
     return stats.chisquare(observed[keep], wanted[keep] * observed[keep].sum() / wanted[keep].sum()).pvalue
+
+
+def p_value(model, v):
+    """Probability of samples at least as unlike the model as `v`: over all states, or as in `Mixture`."""
+    if isinstance(model.space, Discrete):
+        return chi_square_p_value(state_counts(v, model.space.n_values), probabilities(model))
+    return Mixture(model).p_value(v)
 
 
 def doubled(tree):

@@ -22,6 +22,8 @@ FEW = np.asarray([0.0, 0.4, 0.8, 1.0])  # so few that the weights vary widely: a
 
 
 def base_of(model):
+    if isinstance(model.space, mpf.Real):
+        return model.base(jnp.asarray(model.space.mean_features(laws.draw(model, 1000)), jnp.float32))
     size, q = model.space.size, model.space.n_values
     means = np.linspace(0.3, 0.7, size)
     if isinstance(model.space, mpf.Categorical):
@@ -62,15 +64,16 @@ def test_bounds_hold_on_average(model):
 
 @pytest.mark.parametrize("model", [m for m in ANNEALABLE.values() if isinstance(m, FastAnnealing)], ids=str)
 def test_fast_annealing_equals_the_definition(model):
-    base, v = base_of(model), laws.all_states(model)
+    base, v = base_of(model), laws.some_states(model)
     _, gain = transition(jax.random.key(0), model, base, v, jnp.asarray(0.3), jnp.asarray(0.9))
     expected = model.between(base, jnp.asarray(0.3)).free_energy(v) - model.between(base, jnp.asarray(0.9)).free_energy(v)
-    np.testing.assert_allclose(gain, expected, atol=1e-5)
+    constant = expected[0] - gain[0] if isinstance(model.space, mpf.Real) else 0.0  # their paths may differ by one that sums to zero
+    np.testing.assert_allclose(gain + constant, expected, atol=2e-5)
     # and it samples at the second beta: no drift there
     target = model.between(base, jnp.asarray(0.9))
     exact = jnp.asarray(laws.draw(target, 100_000)).astype(float)
     after, _ = transition(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.9))
-    assert laws.chi_square_p_value(laws.state_counts(after, model.space.n_values), laws.probabilities(target)) > 1e-3
+    assert laws.p_value(target, after) > 1e-3
 
 
 @every_annealable

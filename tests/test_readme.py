@@ -9,7 +9,15 @@ from benchmarks import docs
 from minprobflow.data import datasets
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/introduction.md", "docs/likelihood.md", "docs/ising.md", "docs/potts.md", "docs/scikit-learn.md"]
+PAGES = [
+    "README.md",
+    "docs/introduction.md",
+    "docs/likelihood.md",
+    "docs/ising.md",
+    "docs/potts.md",
+    "docs/gaussian.md",
+    "docs/scikit-learn.md",
+]
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES

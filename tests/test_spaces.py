@@ -42,6 +42,15 @@ def test_categorical_draws_follow_the_logits(scale):
         assert laws.chi_square_p_value(np.bincount(drawn[:, unit], minlength=4), p) > 1e-3
 
 
+def test_exact_moments_count_every_state_once():
+    """3^8 states: the last chunk is not full."""
+    fields = np.random.default_rng(0).normal(size=(8, 3))
+    model = mpf.Potts(fields, mpf.Potts.init(8, 3).couplings)
+    expected = np.asarray(jax.nn.softmax(jnp.asarray(fields))) @ np.arange(3)
+    found = mpf.moments(model, "exact").pairs[~np.eye(8, dtype=bool)]
+    np.testing.assert_allclose(found, np.outer(expected, expected)[~np.eye(8, dtype=bool)], rtol=1e-5)
+
+
 @pytest.mark.parametrize("size", [5, 9])  # 243 states: less than one slab; 19,683: the last slab is not full
 def test_sums_over_all_states(size):
     model = mpf.Potts.init(size, 3)

@@ -12,9 +12,11 @@ _HOME = {
     "Ising": "models",
     "Potts": "models",
     "CategoricalRBM": "models",
+    "GaussianRBM": "models",
     "EnergyModel": "models",
     "Binary": "spaces",
     "Categorical": "spaces",
+    "Real": "spaces",
     "CD": "rules",
     "PCD": "rules",
     "MPF1Flip": "rules",
@@ -67,10 +69,10 @@ if TYPE_CHECKING:
     from .expectations import moments
     from .likelihood import Estimate, log_likelihood, log_partition
     from .model_files import load, save
-    from .models import RBM, CategoricalRBM, EnergyModel, Ising, Potts
+    from .models import RBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, Potts
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
     from .samplers import impute, parallel_tempering, sample
-    from .spaces import Binary, Categorical
+    from .spaces import Binary, Categorical, Real
     from .train import TrainState, fit, fit_convex, load_state, save_state
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from .errors import InputError
 from .models.base import FastSums, Latent, Model
+from .spaces import discrete
 
 MAX_UNITS = 20
 CHUNK = 2**12
@@ -31,7 +32,7 @@ def is_enumerable(model: Model, max_units: int = MAX_UNITS) -> bool:
 def check_enumerable(model: Model, max_units: int = MAX_UNITS) -> None:
     """Raise if the smaller layer has too many states to be enumerated."""
     if not is_enumerable(model, max_units):
-        space = smaller_layer(model).space
+        space = discrete(smaller_layer(model).space, "an exact sum")
         most = f"{max_units} units" if space.n_values == 2 else f"2^{max_units} states"
         raise InputError(
             f"exact sums over {space.n_values}^{space.size} states are out of reach (at most {most} in the smaller layer): "
@@ -50,7 +51,7 @@ def n_slabs(model: Model) -> int:
     """In how many parts `log_sums` can give log Z."""
     if isinstance(model, FastSums):
         return model.n_slabs()
-    return -(-smaller_layer(model).space.n_states // CHUNK)
+    return -(-discrete(smaller_layer(model).space, "an exact sum").n_states // CHUNK)
 
 
 def log_sums(model: Model, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
@@ -58,13 +59,14 @@ def log_sums(model: Model, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
     if isinstance(model, FastSums):
         return model.log_sums(slabs)
     model = smaller_layer(model)
-    n_states = model.space.n_states
+    space = discrete(model.space, "an exact sum")
+    n_states = space.n_states
     chunk = min(n_states, CHUNK)
 
     @jax.checkpoint
     def one_slab(slab: Array) -> Array:
         index = slab * chunk + jnp.arange(chunk)
-        log_p = -model.free_energy(model.space.states(index))
+        log_p = -model.free_energy(space.states(index))
         return logsumexp(log_p if n_states % chunk == 0 else jnp.where(index < n_states, log_p, -jnp.inf))
 
     return jax.lax.map(one_slab, slabs)

@@ -14,6 +14,7 @@ from .errors import InputError
 from .models.base import Model
 from .random_bits import subkey
 from .samplers import default_kernel, run
+from .spaces import discrete
 
 MAX_UNITS = 20
 CHUNK = 2**12
@@ -46,15 +47,15 @@ def moments(
     Args:
         method: "exact" (up to 20 units), "sampled", or "auto": exact where it can be had.
         chains, burn_in, steps: independent chains; each is averaged over `steps` steps after `burn_in`.
-        start: rows that the chains start from, in turn; by default uniformly random bits.
+        start: rows that the chains start from, in turn; by default uniformly random states (real units: standard normal).
 
     >>> import minprobflow as mpf
     >>> mpf.moments(mpf.Ising.init(3)).pairs.round(6).tolist()
     [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     """
-    small = model.space.size <= MAX_UNITS
+    small = model.space.n_states <= 2**MAX_UNITS
     if method not in ("auto", "exact", "sampled") or (method == "exact" and not small):
-        raise InputError(f"method={method!r} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} units) exact")
+        raise InputError(f"method={method!r} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} binary units) exact")
     if method == "sampled" or not small:
         return _sampled(model, chains, burn_in, steps, start, seed)
     with jax.enable_x64(True):
@@ -69,7 +70,7 @@ def _sampled(model: Model, chains: int, burn_in: int, steps: int, start: Any, se
     key_start, key_burn, key_run = jax.random.split(jax.random.key(seed), 3)
     shape = (-(-chains // GROUPS) * GROUPS, model.space.size)
     if start is None:
-        v = jax.random.bernoulli(key_start, shape=shape).astype(float)
+        v = model.space.noise(key_start, shape[0])
     else:
         v = jnp.asarray(np.resize(model.space.check(start, "start"), shape)).astype(float)
     v = run(key_burn, model, v, burn_in, default_kernel(model))
@@ -79,14 +80,17 @@ def _sampled(model: Model, chains: int, burn_in: int, steps: int, start: Any, se
 
 @jax.jit
 def _exact(model: Model) -> Float[Array, "D D"]:
-    log_z, chunk = log_partition(model), min(model.space.n_states, CHUNK)
+    space = discrete(model.space, "an exact sum")
+    log_z, chunk = log_partition(model), min(space.n_states, CHUNK)
 
     def add(total: Array, first: Array) -> tuple[Array, None]:
-        v = model.space.states(first + jnp.arange(chunk)).astype(total.dtype)
-        return total + (jnp.exp(-model.free_energy(v) - log_z)[:, None] * v).T @ v, None
+        index = first + jnp.arange(chunk)
+        v = space.states(index).astype(total.dtype)
+        p = jnp.where(index < space.n_states, jnp.exp(-model.free_energy(v) - log_z), 0.0)  # the last chunk may be part empty
+        return total + (p[:, None] * v).T @ v, None
 
-    zero = jnp.zeros((model.space.size, model.space.size))
-    return jax.lax.scan(add, zero, jnp.arange(0, model.space.n_states, chunk))[0]
+    zero = jnp.zeros((space.size, space.size))
+    return jax.lax.scan(add, zero, jnp.arange(0, space.n_states, chunk))[0]
 
 
 @jax.jit

@@ -1,35 +1,86 @@
 """State spaces: which vectors a model is defined over, their neighbours and their enumeration.
 
-States travel as floating arrays of width `size` that hold the values 0, 1, ..., `n_values` - 1; data as uint8.
+States travel as floating arrays of width `size`. Units with countable values hold 0, 1, ..., `n_values` - 1 and their data are
+uint8; real units hold any number and their data are float32.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Int, Key, UInt8
+from jaxtyping import Array, Float, Int, Key, Num, UInt8
 
 from .errors import InputError
 
 
 class Space(ABC):
-    """All vectors of `size` units, each with `n_values` values: what rules, samplers and sums ask of it.
+    """All vectors of `size` units: what rules, samplers and sums ask of it.
 
-    Independent units have one logit a value, or one in all where there are two values: the trailing `*values` axis.
+    Independent units are an exponential family, log p(v) = logits . features(v) - log_norm(logits), with one logit a feature: the
+    trailing `*values` axis, which is missing where a unit has one.
     """
 
     size: int
-    n_values: int
+    dtype: ClassVar[type[np.generic]]  # of rows of data
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise InputError(f"a model needs at least one unit, got {self.size}: give it a positive number of units")
+
+    @property
+    @abstractmethod
+    def n_states(self) -> int | float:
+        """How many states there are; infinite for real units."""
+
+    @abstractmethod
+    def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
+        """Uniformly random states; standard normal where no uniform ones exist."""
+
+    @abstractmethod
+    def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
+        """What the logits of independent units are multiplied with: log p(v) = logits . features(v) - log_norm(logits)."""
+
+    @abstractmethod
+    def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
+        """log Z of independent units."""
+
+    @abstractmethod
+    def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
+        """Logits of independent units whose features have these means."""
+
+    @abstractmethod
+    def even_means(self) -> Float[Array, " size *values"]:
+        """The means of features of `noise`."""
+
+    @abstractmethod
+    def mean_features(self, rows: Num[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
+        """The means of features over `rows` to which every value was added `pseudocount` times (real ones: just over `rows`)."""
+
+    @abstractmethod
+    def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
+        """The probability that a unit drawn with these logits differs from that of `v`; of real ones, how far the mean is from `v`."""
+
+    @abstractmethod
+    def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
+        """One number a unit from the means of its features."""
+
+    @abstractmethod
+    def check(self, data: Any, name: str = "data") -> Num[np.ndarray, "n size"]:
+        """Return `data` as rows of `dtype`, or say what is wrong with it and how to mend it."""
+
+
+class Discrete(Space):
+    """All vectors of `size` units, each with `n_values` values: they can be counted, and have neighbours."""
+
+    n_values: int
+    dtype = np.uint8
 
     @property
     def n_states(self) -> int:
@@ -57,45 +108,19 @@ class Space(ABC):
     def neighbour(self, v: Float[Array, "*batch size"], number: Int[Array, ""]) -> Float[Array, "*batch size"]:
         """`v` after one change, by its number in the layout of `neighbours`."""
 
-    @abstractmethod
-    def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
-        """Uniformly random states."""
 
-    @abstractmethod
-    def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
-        """What the logits of independent units are multiplied with: log p(v) = logits . features(v) - log_norm(logits)."""
-
-    @abstractmethod
-    def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
-        """log Z of independent units."""
-
-    @abstractmethod
-    def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
-        """Logits of independent units whose features have these means."""
-
-    @abstractmethod
-    def even_means(self) -> Float[Array, " size *values"]:
-        """The means of features when all states are equally likely."""
-
-    @abstractmethod
-    def mean_features(self, rows: UInt8[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
-        """The means of features over `rows` to which every value was added `pseudocount` times."""
-
-    @abstractmethod
-    def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
-        """The probability that a unit drawn with these logits differs from that of `v`."""
-
-    @abstractmethod
-    def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
-        """One number a unit from the means of its features."""
-
-    @abstractmethod
-    def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
-        """Return `data` as uint8 rows, or say what is wrong with it and how to mend it."""
+def discrete(space: Space, what: str) -> Discrete:
+    """The space, if `what` can be done over it; else a refusal."""
+    if isinstance(space, Discrete):
+        return space
+    raise InputError(
+        f"{what} needs units with a few values each, but these are real numbers: no state is one flip away, and none can be listed. "
+        "Train with cd, pcd, fmpf, pmpf or fpmpf, sample with block_gibbs, judge by ais (or exact, up to 25 hidden units)"
+    )
 
 
 @dataclass(frozen=True)
-class Binary(Space):
+class Binary(Discrete):
     """All 0/1 vectors of length `size`."""
 
     size: int
@@ -153,7 +178,7 @@ class Binary(Space):
 
 
 @dataclass(frozen=True)
-class Categorical(Space):
+class Categorical(Discrete):
     """All vectors of length `size` whose units have the values 0, 1, ..., `n_values` - 1 (letters, colours, amino acids).
 
     >>> Categorical(3, 21).n_states
@@ -239,6 +264,76 @@ class Categorical(Space):
         return _of_width(array.astype(np.uint8), self.size, name)
 
 
+@dataclass(frozen=True)
+class Real(Space):
+    """All vectors of `size` real numbers.
+
+    Independent units are Gaussian. With the features (v, v^2) a unit with mean m and variance s has the logits (m/s, -1/(2s)).
+
+    >>> Real(3).check([[0, 0.5, -2]]).dtype
+    dtype('float32')
+    """
+
+    size: int
+    dtype = np.float32
+
+    @property
+    def n_states(self) -> float:
+        return math.inf
+
+    def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
+        """Standard normal numbers: there are no uniform ones."""
+        return jax.random.normal(key, (n, self.size))
+
+    def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
+        """(v, v^2)."""
+        return jnp.stack([v, v**2], axis=-1)
+
+    def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
+        mean, variance = self.moments(logits)
+        return jnp.sum(mean**2 / (2 * variance) + jnp.log(2 * jnp.pi * variance) / 2, -1)
+
+    def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
+        mean, variance = self.mean_and_variance(means)
+        return jnp.stack([mean / variance, -1 / (2 * variance)], axis=-1)
+
+    def moments(self, logits: Float[Array, "*batch size 2"]) -> tuple[Array, Array]:
+        """Mean and variance of units with these logits."""
+        variance = -1 / (2 * logits[..., 1])
+        return logits[..., 0] * variance, variance
+
+    def mean_and_variance(self, means: Float[Array, "*batch size 2"]) -> tuple[Array, Array]:
+        """Mean and variance of units whose features have these means; single precision cannot tell smaller variances from rounding."""
+        first, second = means[..., 0], means[..., 1]
+        return first, jnp.maximum(second - first**2, 4e-6 * second)
+
+    def even_means(self) -> Float[Array, " size *values"]:
+        return jnp.stack([jnp.zeros(self.size), jnp.ones(self.size)], axis=-1)
+
+    def mean_features(self, rows: Num[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
+        return np.stack([rows.mean(0, np.float64), np.square(rows, dtype=np.float64).mean(0)], axis=-1)
+
+    def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
+        return jnp.abs(v - self.moments(logits)[0])
+
+    def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
+        """The mean."""
+        return means[..., 0]
+
+    def check(self, data: Any, name: str = "data") -> Float[np.ndarray, "n size"]:
+        """Return `data` as float32 rows, or say what is wrong with it and how to mend it."""
+        array = _table(data, name, "numbers")
+        _refuse_missing(array, name)
+        wrong = np.abs(array) > 1e18  # whose squares single precision does not hold
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise InputError(
+                f"{name} has {array[row, column]} at row {row}, column {column}: drop that row, or standardise the columns with "
+                "(x - x.mean(0)) / x.std(0) if numbers are that large"
+            )
+        return _of_width(array.astype(np.float32), self.size, name)
+
+
 def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
     """Return any 0/1 table (bool, integer or float) as uint8 rows, or raise `InputError`."""
     array = _table(data, name, "numbers 0 and 1")
@@ -281,7 +376,7 @@ def _refuse_missing(array: np.ndarray, name: str) -> None:
         )
 
 
-def _of_width(array: UInt8[np.ndarray, "n width"], size: int, name: str) -> UInt8[np.ndarray, "n width"]:
+def _of_width(array: Num[np.ndarray, "n width"], size: int, name: str) -> Num[np.ndarray, "n width"]:
     if array.shape[1] != size:
         raise InputError(
             f"{name} has {array.shape[1]} columns but the model has {size} visible units: "

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 HELP = """Train an RBM; everything about the run is left in a folder.
 
-Without arguments it trains on the embedded digits. Stop it any time, and go on with --resume: it ends with the same
-parameters, bit for bit, as if it had never been stopped.
+Without arguments it trains on the embedded digits. Real numbers (--data-option grey=true, or real=true for a file) get a
+Gaussian RBM. Stop it any time, and go on with --resume: it ends with the same parameters, bit for bit, as if it had never
+been stopped.
 
 Examples:
 
   minprobflow train
 
   minprobflow train --data mnist --rule fpmpf --k 10 --refresh 5 --hidden 200 --epochs 50 --batch-size 100 --out runs/mnist
+
+  minprobflow train --data digits --data-option grey=true --hidden 64
 
   minprobflow train --config mnist.toml --seed 1 --out runs/mnist-1
 

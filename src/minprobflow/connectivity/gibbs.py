@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key, UInt8
+from jaxtyping import Array, Float, Int, Key, Num
 
 from ..models.base import Model
 from ..numerics import any_replica
@@ -38,7 +38,7 @@ def gibbs(start: Start, batch_size: int, n_particles: int, k: int = 1, refresh: 
     """
     n_from_data = {"data": n_particles, "particles": 0, "both": n_particles // 2}[start]
 
-    def init(key: Key[Array, ""], model: Model, data: UInt8[Array, "N D"]) -> Particles:
+    def init(key: Key[Array, ""], model: Model, data: Num[Array, "N D"]) -> Particles:
         rows = jax.random.randint(key, (n_particles,), 0, data.shape[0])
         return made(model, data[rows].astype(float), data[:batch_size].astype(float), jnp.asarray(refresh))
 

@@ -10,6 +10,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
 from ..models.base import FastFlips, Model
+from ..spaces import discrete
 from .base import Connectivity, NeighbourFlow
 
 
@@ -26,7 +27,7 @@ def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D 
     """F(v) - F(flip_i v) for all i: by the model's fast form if it has one, else one change at a time."""
     if isinstance(model, FastFlips):
         return model.flip_differences(v)
-    space = model.space
+    space = discrete(model.space, "one-flip connectivity")
     numbers = jnp.arange(math.prod(space.neighbours))
     flipped = jax.lax.map(jax.checkpoint(lambda number: model.free_energy(space.neighbour(v, number))), numbers)
     return (model.free_energy(v)[:, None] - flipped.T).reshape(-1, *space.neighbours)
@@ -34,4 +35,4 @@ def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D 
 
 def log_odds_of_change(model: Model, v: Float[Array, "B D"], site: Int[Array, ""]) -> Float[Array, " B"]:
     """log of the odds that this unit, redrawn given all others, changes: sum over its other values of exp(F(v) - F(changed))."""
-    return logsumexp(model.free_energy(v) - model.free_energy(model.space.others(v, site)), axis=0)
+    return logsumexp(model.free_energy(v) - model.free_energy(discrete(model.space, "one-flip connectivity").others(v, site)), axis=0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Int, Num, UInt8
 
 from ..errors import InputError
 
@@ -24,12 +24,12 @@ class Labels(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """Rows of 0 and 1, or of whole numbers, in three parts. Choose on `valid`, report on `test`."""
+    """Rows of 0 and 1, of whole numbers, or of real numbers (float32), in three parts. Choose on `valid`, report on `test`."""
 
     name: str
-    train: UInt8[np.ndarray, "train D"]
-    valid: UInt8[np.ndarray, "valid D"]
-    test: UInt8[np.ndarray, "test D"]
+    train: Num[np.ndarray, "train D"]
+    valid: Num[np.ndarray, "valid D"]
+    test: Num[np.ndarray, "test D"]
     image_shape: tuple[int, int] | None
     source: str
     sha256: dict[str, str]  # of the files it came from

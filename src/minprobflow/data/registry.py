@@ -28,7 +28,8 @@ def load_dataset(name: str, **options: Any) -> Dataset:
     Args:
         name: one of `mpf.data.datasets()`, or the path of a .npy, .npz, .csv, .csv.gz, .mat, IDX or text file.
         **options: of the data set (see its module), or of a file: `split` (three shares), `seed` (of the shuffle before the
-            split), `threshold` (rows are made binary by value > threshold), `labels` ("first" or "last": that column holds labels).
+            split), `threshold` (rows are made binary by value > threshold), `real` (rows stay real numbers), `labels` ("first" or
+            "last": that column holds labels).
 
     >>> load_dataset("digits").train.shape
     (1200, 64)
@@ -50,6 +51,7 @@ def from_file(
     split: tuple[float, float, float] = (0.8, 0.1, 0.1),
     seed: int = 0,
     threshold: float | None = None,
+    real: bool = False,
     labels: str | None = None,
 ) -> Dataset:
     """Rows of a user's file, shuffled with a seed and split."""
@@ -59,7 +61,7 @@ def from_file(
     rows = table.reshape(len(table), -1) if table.ndim > 2 else table
     if threshold is not None:
         rows = rows > threshold
-    _check_binary(rows, name)
+    _check(rows, name, real)
     order = np.random.default_rng(seed).permutation(len(rows))
     bounds = np.round(np.cumsum(split)[:2] * len(rows)).astype(int)
     parts = np.split(order, bounds)
@@ -68,13 +70,14 @@ def from_file(
     side = int(np.sqrt(rows.shape[1]))
     square = (side, side) if side * side == rows.shape[1] else None
     shape = (table.shape[1], table.shape[2]) if table.ndim == 3 else square
-    return in_three(Path(name).name, [rows[part].astype(np.uint8) for part in parts], shape, source, classes=kept)
+    return in_three(Path(name).name, [rows[part].astype(np.float32 if real else np.uint8) for part in parts], shape, source, classes=kept)
 
 
-def _check_binary(rows: np.ndarray, name: str) -> None:
+def _check(rows: np.ndarray, name: str, real: bool) -> None:
     if rows.ndim != 2 or rows.size == 0:
         raise InputError(f"{name} holds an array of shape {rows.shape}: expected a table with one example a row")
-    if not np.isin(rows, (0, 1)).all():
+    if not real and not np.isin(rows, (0, 1)).all():
         raise InputError(
-            f"{name} is not binary: pass threshold=, for example threshold={np.nanmax(rows) / 2:g}, or labels= if a column holds labels"
+            f"{name} is not binary: pass threshold=, for example threshold={np.nanmax(rows) / 2:g}, or labels= if a column holds labels, "
+            "or real=True for a model of real numbers"
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Float, Key, Num
 
 from ..models.base import Annealable, Model
 from ..samplers import default_kernel
@@ -47,7 +47,7 @@ def reverse(
     model: Annealable,
     base: Model,
     betas: Float[np.ndarray, " n"],
-    samples: UInt8[np.ndarray, "chains D"],
+    samples: Num[np.ndarray, "chains D"],
     progress: Progress | None = None,
 ) -> Side:
     """From samples of the model to the base: from above."""
@@ -73,10 +73,10 @@ def schedule(key: Key[Array, ""], model: Annealable, base: Model, name: str, n: 
     return schedules.adaptive(n, betas, pilot.annealed.variances)
 
 
-def base_samples(key: Key[Array, ""], base: Model, n: int) -> UInt8[np.ndarray, "n D"]:
+def base_samples(key: Key[Array, ""], base: Model, n: int) -> Num[np.ndarray, "n D"]:
     """Exact samples: one step of the kernel from anywhere, since the base's units are independent."""
     start = jnp.zeros((n, base.space.size))
-    return np.asarray(default_kernel(base)(key, base, start)).astype(np.uint8)
+    return np.asarray(default_kernel(base)(key, base, start)).astype(base.space.dtype)
 
 
 def base_log_partition(base: Model) -> float:

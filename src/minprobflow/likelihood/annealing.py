@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Float, Key, Num
 
 from ..models.base import Annealable, FastAnnealing, Model
 from ..random_bits import subkey
@@ -23,7 +23,7 @@ BLOCK, SLAB = 500, 100
 class Annealed(NamedTuple):
     """Where the chains ended and what they gathered."""
 
-    states: UInt8[np.ndarray, "chains D"]
+    states: Num[np.ndarray, "chains D"]
     log_weights: Float[np.ndarray, " chains"]
     variances: Float[np.ndarray, " steps"]  # over chains, of the log-weight gained at each step
 
@@ -42,7 +42,7 @@ def anneal(
     key: Key[Array, ""],
     model: Annealable,
     base: Model,
-    v: UInt8[np.ndarray, "chains D"],
+    v: Num[np.ndarray, "chains D"],
     betas: Float[np.ndarray, " betas"],
     progress: Callable[[float], Any] | None = None,
 ) -> Annealed:
@@ -61,7 +61,7 @@ def anneal(
             moments[:, s * SLAB : (s + 1) * SLAB] += np.stack([first, second]).astype(np.float64) * len(block) / len(v)
             if progress:
                 progress((b * slabs + s + 1) / (len(blocks) * slabs))
-        states.append(np.asarray(x).astype(np.uint8))
+        states.append(np.asarray(x).astype(model.space.dtype))
         log_weights.append(total)
     variances = np.maximum(moments[1] - moments[0] ** 2, 0)[:steps]
     return Annealed(np.concatenate(states), np.concatenate(log_weights), variances)

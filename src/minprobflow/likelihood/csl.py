@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Int, Key, UInt8
+from jaxtyping import Array, Float, Int, Key, Num
 
 from ..errors import InputError
 from ..models.base import Latent, Model
@@ -58,10 +58,10 @@ class Result(NamedTuple):
 
 def csl(
     model: Model,
-    rows: UInt8[np.ndarray, "n D"],
+    rows: Num[np.ndarray, "n D"],
     settings: CSL,
     key: Any,
-    start_rows: UInt8[np.ndarray, "m D"] | None = None,
+    start_rows: Num[np.ndarray, "m D"] | None = None,
     progress: Callable[[float], Any] | None = None,
 ) -> Result:
     """CSL of every row under one set of hidden samples; chains that start at data start at `start_rows`."""
@@ -115,7 +115,7 @@ def _advance(key: Key[Array, ""], model: Latent, v: Float[Array, "chains D"], st
 
 
 @jax.jit
-def _log_conditionals(model: Latent, h: Float[Array, "groups chains H"], rows: UInt8[Array, "n D"]) -> Float[Array, "2 groups n"]:
+def _log_conditionals(model: Latent, h: Float[Array, "groups chains H"], rows: Num[Array, "n D"]) -> Float[Array, "2 groups n"]:
     """log sum_h p(v|h) and log sum_h p(v|h)^2 over the chains of each group."""
     logits = model.visible_logits(h)
     features = model.space.features(rows.astype(logits.dtype)).reshape(rows.shape[0], -1)

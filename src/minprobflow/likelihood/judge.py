@@ -8,12 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Num
 
 from ..enumeration import is_enumerable
 from ..errors import InputError
 from ..models.base import Model
 from ..numerics import all_finite, as_key
+from ..spaces import discrete
 from .base import Progress, estimators
 from .csl import CSL, csl, n_chains
 from .estimate import Estimate
@@ -79,6 +80,7 @@ def log_likelihood(
         start_rows = None if base_data is None else model.space.check(base_data, "base data")
         return _by_csl(model, rows, _settings(CSL, settings), key, start_rows, progress)
     if method == "pseudo":
+        discrete(model.space, "the pseudo-likelihood")
         if settings:
             raise InputError(f"pseudo-likelihood has no settings, got {', '.join(settings)}: drop them")
         return _by_pseudo(model, rows)
@@ -99,7 +101,7 @@ def from_log_partition(model: Model, data: Any, log_z: Estimate) -> Estimate:
     )
 
 
-def free_energies(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
+def free_energies(model: Model, rows: Num[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
     """F of every row, in double precision, in bounded memory."""
     with jax.enable_x64(True):
         model = as_float64(model)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, UInt8
+from jaxtyping import Array, Float, Int, Key, Num
 
 from ..models.base import Annealable, Model
 from ..random_bits import subkey
@@ -18,20 +18,20 @@ from .annealing import BLOCK
 class Samples(NamedTuple):
     """States, and the potential scale reduction of their free energies (1 when mixed)."""
 
-    states: UInt8[np.ndarray, "chains D"]
+    states: Num[np.ndarray, "chains D"]
     r_hat: float
 
 
-def gibbs_samples(key: Key[Array, ""], model: Model, starts: UInt8[np.ndarray, "chains D"], steps: int) -> Samples:
+def gibbs_samples(key: Key[Array, ""], model: Model, starts: Num[np.ndarray, "chains D"], steps: int) -> Samples:
     """Long chains from the given starts."""
     blocks = np.array_split(np.arange(len(starts)), -(-len(starts) // BLOCK))
     runs = [_run(jax.random.fold_in(key, i), model, jnp.asarray(starts[b]).astype(float), jnp.asarray(steps)) for i, b in enumerate(blocks)]
     states, means, variances = (np.concatenate([np.asarray(run[j]) for run in runs]) for j in range(3))
-    return Samples(states.astype(np.uint8), r_hat(means, variances, steps // 2))
+    return Samples(states.astype(model.space.dtype), r_hat(means, variances, steps // 2))
 
 
 def tempered_samples(
-    key: Key[Array, ""], model: Annealable, base: Model, starts: UInt8[np.ndarray, "chains D"], steps: int, rungs: int = 16
+    key: Key[Array, ""], model: Annealable, base: Model, starts: Num[np.ndarray, "chains D"], steps: int, rungs: int = 16
 ) -> Samples:
     """Chains that exchange states with chains at higher temperatures (parallel tempering)."""
     betas = jnp.linspace(0.0, 1.0, rungs)
@@ -44,7 +44,7 @@ def tempered_samples(
     first, second = halves
     within = (first.var() + second.var()) / 2
     between = (first.mean() - second.mean()) ** 2 / 2
-    return Samples(np.asarray(state[-1]).astype(np.uint8), float(np.sqrt((within + between) / max(within, 1e-12))))
+    return Samples(np.asarray(state[-1]).astype(model.space.dtype), float(np.sqrt((within + between) / max(within, 1e-12))))
 
 
 def r_hat(means: Float[np.ndarray, " chains"], variances: Float[np.ndarray, " chains"], steps: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Float, Key, Num
 
 from ..errors import InputError
 from ..models.base import Annealable, Latent, Model
@@ -123,7 +123,7 @@ def _both_sides(
 
 def _starts(
     key: Key[Array, ""], model: Model, low: Side, base: Model, rows: np.ndarray | None, chains: int
-) -> dict[str, UInt8[np.ndarray, "n D"]]:
+) -> dict[str, Num[np.ndarray, "n D"]]:
     """Where sampling chains start: at the ends of AIS chains by weight, at data (or the base), at noise in either layer.
 
     If all agree in the end the chains have mixed. Noise matters: a model can have most of its mass far from the data
@@ -134,18 +134,18 @@ def _starts(
     p = np.exp(low.annealed.log_weights - low.annealed.log_weights.max())
     ends = low.annealed.states[rng.choice(len(p), size=sizes[0], p=p / p.sum())]
     middle = base_samples(key, base, sizes[1]) if rows is None else rows[rng.integers(len(rows), size=sizes[1])]
-    noise = rng.integers(model.space.n_values, size=(sizes[2], ends.shape[1]))
+    noise = np.asarray(model.space.noise(key, sizes[2]))
     named = {"ais": ends, "base" if rows is None else "data": middle, "noise": noise}
     if isinstance(model, Latent):
         hidden = rng.integers(2, size=(sizes[3], model.transposed().space.size))
         named["hidden noise"] = np.asarray(model.sample_visible(key, hidden))
-    return {name: states.astype(np.uint8) for name, states in named.items()}
+    return {name: states.astype(model.space.dtype) for name, states in named.items()}
 
 
 def _base_means(key: Key[Array, ""], model: Model, rows: np.ndarray | None) -> Float[np.ndarray, " D *values"]:
     """Of the data, smoothed; without data, of short chains from noise."""
     if rows is None:
-        start = np.asarray(model.space.noise(key, 100), np.uint8)
+        start = np.asarray(model.space.noise(key, 100)).astype(model.space.dtype)
         rows = gibbs_samples(key, model, start, 100).states
     return model.space.mean_features(rows)
 

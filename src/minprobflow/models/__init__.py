@@ -3,6 +3,7 @@
 from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastHeatBath, FastSums, Latent, LogLinear, Model
 from .categorical_rbm import CategoricalRBM
 from .energy import EnergyModel
+from .gaussian_rbm import GaussianRBM
 from .ising import Ising
 from .potts import Potts
 from .rbm import RBM
@@ -17,6 +18,7 @@ __all__ = [
     "FastFlips",
     "FastHeatBath",
     "FastSums",
+    "GaussianRBM",
     "Ising",
     "Latent",
     "LogLinear",

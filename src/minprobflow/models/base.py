@@ -49,7 +49,7 @@ class Latent(Model):
 
     @abstractmethod
     def visible_logits(self, h: Any) -> Float[Array, "*batch D *values"]:
-        """logit p(v_i = 1 | h), or log p(v_i = a | h) up to a constant where units have more than two values."""
+        """logit p(v_i = 1 | h); log p(v_i = a | h) up to a constant where units have more than two values; for real ones see `Real`."""
 
     @abstractmethod
     def sample_hidden(self, key: Key[Array, ""], v: Any) -> Float[Array, "*batch H"]:
@@ -113,7 +113,10 @@ class Annealable(Model):
 
     @abstractmethod
     def between(self, base: Any, beta: Float[Array, ""]) -> Model:
-        """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`."""
+        """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`.
+
+        It may lack a constant that is zero at both ends of the path.
+        """
 
 
 class FastAnnealing(Annealable):

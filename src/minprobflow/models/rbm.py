@@ -56,9 +56,9 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
     tau: float = eqx.field(static=True)
 
     def __init__(self, weights: Any, visible_bias: Any, hidden_bias: Any, tau: float = 1.0):
-        self.weights = _floating(weights)
-        self.visible_bias = _floating(visible_bias)
-        self.hidden_bias = _floating(hidden_bias)
+        self.weights = floating(weights)
+        self.visible_bias = floating(visible_bias)
+        self.hidden_bias = floating(hidden_bias)
         self.tau = float(tau)
         shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape
         if self.weights.ndim != 2 or shapes[1:] != ((shapes[0][0],), (shapes[0][1],)):
@@ -200,13 +200,14 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         return (_sum_of_rows(self._hidden(h), rows) + self.visible_bias) / self.tau
 
     def _visible(self, v: Any) -> Float[Array, "*batch D"]:
-        return _layer(v, self.space.size, self.weights.dtype, "visible")
+        return layer(v, self.space.size, self.weights.dtype, "visible")
 
     def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
-        return _layer(h, self.n_hidden, self.weights.dtype, "hidden")
+        return layer(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
-def _layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
+def layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
+    """A layer's states as floats of the model's precision, if they are of its width."""
     x = jnp.asarray(x).astype(dtype)
     if x.ndim == 0 or x.shape[-1] != width:
         raise InputError(f"{name} states have shape {x.shape}, the model has {width} {name} units: pass states of width {width}")
@@ -221,7 +222,8 @@ def _sum_of_rows(h: Float[Array, "*batch H"], rows: Float[Array, "H D"]) -> Floa
     return terms[0]
 
 
-def _floating(x: Any) -> Float[Array, ...]:
+def floating(x: Any) -> Float[Array, ...]:
+    """An array that can be learned: whole numbers are made floats."""
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
 

@@ -7,8 +7,10 @@ from functools import partial
 from typing import ClassVar
 
 from ..connectivity import one_flip
+from ..models.base import Model
 from ..objectives import probability_flow
 from ..rates import OddFunction, check_odd, odd_function
+from ..spaces import discrete
 from .base import Rule, RuleSpec, join
 
 
@@ -27,6 +29,9 @@ class MPF1Flip(RuleSpec):
 
     def __post_init__(self) -> None:
         check_odd(self.o)
+
+    def check(self, model: Model) -> None:
+        discrete(model.space, "MPF-1flip")
 
     def build(self, batch_size: int) -> Rule:
         o = odd_function(self.o)

@@ -18,7 +18,8 @@ from .. import model_files, pictures
 from ..data import Dataset, load_dataset
 from ..errors import InputError
 from ..files import write_atomically
-from ..models import RBM
+from ..models import RBM, GaussianRBM
+from ..models.base import Model
 from ..samplers import sample
 from ..train import Epoch, fit
 from .config import RunConfig
@@ -34,14 +35,33 @@ def train_run(config: RunConfig, out: str | os.PathLike[str], resume: bool = Fal
     if folder.config_file.exists() and not resume:
         raise InputError(f"{folder.path} already holds a run: go on with --resume, or choose another --out")
     dataset = load_dataset(config.data, **config.data_options)
+    model = _start(config, dataset)  # before anything is written: it may refuse the data
     with folder.locked():
         if not folder.config_file.exists():
             write_atomically(folder.config_file, config.to_json().encode())
         folder.write_json(folder.environment_file, environment(dataset))
-        return _train(config, folder, dataset, show)
+        return _train(config, folder, model, dataset, show)
 
 
-def _train(config: RunConfig, folder: RunFolder, dataset: Dataset, show: Show | None) -> dict[str, Any]:
+def _start(config: RunConfig, dataset: Dataset) -> Model:
+    """The model to start from: an RBM for bits, a Gaussian RBM for real numbers."""
+    rows, seed = dataset.train, config.seed
+    if rows.dtype.kind == "f":
+        if config.tau != 1:
+            raise InputError(f"tau={config.tau}, but {dataset.name} holds real numbers and their model has no temperature: leave tau out")
+        model: Model = GaussianRBM.init(seed, rows.shape[1], config.hidden, rows)
+    elif rows.max() > 1:
+        raise InputError(
+            f"{dataset.name} has units with the values 0 to {rows.max()}, and minprobflow train is for bits or real numbers: "
+            "use mpf.Potts or mpf.CategoricalRBM in Python (docs/potts.md)"
+        )
+    else:
+        model = RBM.init(seed, rows.shape[1], config.hidden, rows, config.tau)
+    config.rule_spec().check(model)
+    return model
+
+
+def _train(config: RunConfig, folder: RunFolder, model: Model, dataset: Dataset, show: Show | None) -> dict[str, Any]:
     best = max((r["valid"] for r in folder.read_metrics() if "valid" in r and folder.best.exists()), default=-np.inf)
     begun = time.perf_counter()
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
@@ -60,9 +80,8 @@ def _train(config: RunConfig, folder: RunFolder, dataset: Dataset, show: Show | 
         if show:
             show(epoch, look)
 
-    rbm = RBM.init(config.seed, dataset.train.shape[1], config.hidden, dataset.train, config.tau)
     trained = fit(
-        rbm,
+        model,
         dataset.train,
         config.rule_spec(),
         epochs=config.epochs,

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, UInt8
+from jaxtyping import Array, Bool, Float, Int, Key, Num
 
 from ..errors import InputError
 from ..models.base import Model
@@ -37,7 +37,7 @@ def sample(
     start: Any = None,
     held: Any = None,
     kernel: Kernel | None = None,
-) -> UInt8[np.ndarray, "n D"]:
+) -> Num[np.ndarray, "n D"]:
     """Draw `n` states by running `n` independent chains for `steps` steps.
 
     Args:
@@ -56,7 +56,7 @@ def sample(
     key_start, key_run = jax.random.split(jax.random.key(seed))
     v = model.space.noise(key_start, n) if start is None else jnp.asarray(model.space.check(start, "start")).astype(float)
     mask = None if held is None else _mask(held, v.shape)
-    return np.asarray(run(key_run, model, v, steps, kernel or default_kernel(model), mask)).astype(np.uint8)
+    return np.asarray(run(key_run, model, v, steps, kernel or default_kernel(model), mask)).astype(model.space.dtype)
 
 
 def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100, seed: int = 0) -> Float[np.ndarray, "n D"]:

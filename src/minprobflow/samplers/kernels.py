@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Key
 from ..errors import InputError
 from ..models.base import FastHeatBath, Latent, Model
 from ..random_bits import subkey
+from ..spaces import discrete
 
 Kernel = Callable[..., Array]
 
@@ -34,15 +35,16 @@ def heat_bath(
     """One sweep that redraws each unit in turn from its conditional given all others. Needs only an energy."""
     if isinstance(model, FastHeatBath):
         return model.sweep(key, v, held)
+    space = discrete(model.space, "the heat bath")
 
     def redraw(v: Array, site: Array) -> tuple[Array, None]:
-        candidates = model.space.site_states(v, site)
+        candidates = space.site_states(v, site)
         chosen = jax.random.categorical(jax.random.fold_in(key, site), -model.free_energy(candidates), axis=0)
         drawn = jnp.take_along_axis(candidates, chosen[None, :, None], axis=0)[0]
         # held units must be kept at once: those redrawn after them are conditioned on them
         return (drawn if held is None else jnp.where(held[:, site, None], v, drawn)), None
 
-    return jax.lax.scan(redraw, v, jnp.arange(model.space.size))[0]
+    return jax.lax.scan(redraw, v, jnp.arange(space.size))[0]
 
 
 def default_kernel(model: Model) -> Kernel:

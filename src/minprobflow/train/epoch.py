@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Num
 
 from ..connectivity.one_flip import log_odds_of_change
 from ..models.base import Latent, Model
@@ -24,7 +24,7 @@ RECONSTRUCTED = 1000  # examples whose reconstruction error is measured at the e
 def start(
     key: Array,
     model: Model,
-    data: UInt8[Array, "N D"],
+    data: Num[Array, "N D"],
     rule: RuleSpec,
     batch_size: int,
     optimizer: optax.GradientTransformationExtraArgs,
@@ -39,7 +39,7 @@ def start(
 @partial(jax.jit, static_argnames=("rule", "optimizer", "batch_size", "average", "replicas"))
 def run_epoch(
     state: TrainState,
-    data: UInt8[Array, "N D"],
+    data: Num[Array, "N D"],
     rate: Rate | None,
     rule: RuleSpec,
     optimizer: optax.GradientTransformationExtraArgs,
@@ -54,7 +54,7 @@ def run_epoch(
 
 def _epoch(
     state: TrainState,
-    data: UInt8[Array, "N D"],
+    data: Num[Array, "N D"],
     rate: Rate | None,
     rule: Rule,
     optimizer: optax.GradientTransformationExtraArgs,

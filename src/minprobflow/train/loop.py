@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import UInt8
+from jaxtyping import Num
 
 from ..errors import InputError, TrainingDiverged
 from ..models.base import Model
@@ -80,7 +80,7 @@ def fit(
 
     Args:
         model: the model to start from, or a function key -> model, which gives each seed its own start.
-        data: rows of 0 and 1 (or of the whole numbers of a `Categorical` space) of any dtype, shape (examples, units).
+        data: rows of 0 and 1 (or what the model's space holds: whole numbers, real numbers) of any dtype, shape (examples, units).
         rule: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`.
         epochs: times to go through the data.
         batch_size: examples an update; what is left over at the end of a shuffled epoch is skipped.
@@ -196,6 +196,6 @@ def _description(model: Model) -> str:
     return repr(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), model)).split(" at 0x")[0]
 
 
-def _digest(rows: UInt8[np.ndarray, "n d"]) -> str:
-    packed = np.packbits(rows) if rows.max() < 2 else rows  # packing keeps one bit a value
+def _digest(rows: Num[np.ndarray, "n d"]) -> str:
+    packed = np.packbits(rows) if rows.dtype == np.uint8 and rows.max() < 2 else rows  # packing keeps one bit a value
     return hashlib.blake2b(packed.tobytes() + repr(rows.shape).encode(), digest_size=16).hexdigest()
