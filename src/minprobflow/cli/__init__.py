@@ -55,7 +55,7 @@ def main() -> None:
 def _keep_compiled_programs() -> None:
     """Have JAX keep compiled programs in the user's cache, so that a second run starts at once; what the user set stays."""
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", platformdirs.user_cache_dir("minprobflow-compiled"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
