@@ -11,7 +11,18 @@ from pathlib import Path
 
 import jax
 
-CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency", "consistency_potts", "protein", "gaussian", "sklearn_features")
+CORRECTNESS = (
+    "golden",
+    "calibration",
+    "trap",
+    "randomness",
+    "consistency",
+    "consistency_potts",
+    "protein",
+    "gaussian",
+    "density",
+    "sklearn_features",
+)
 SPEED = (
     "random_bits",
     "training",

@@ -19,7 +19,13 @@ from minprobflow.train.convex import counted
 TOLERANCE = 1e-5
 REPEATS = 2
 PCD = {"rule": "pcd", "epochs": 30, "batch_size": 100, "learning_rate": 0.5, "average": 0.999}
-FINISH = {"rule": "pmpf", "epochs": 30, "batch_size": 100, "learning_rate": 1.0, "average": 0.999}  # as PCD: the gradient of log J is half as large
+FINISH = {
+    "rule": "pmpf",
+    "epochs": 30,
+    "batch_size": 100,
+    "learning_rate": 1.0,
+    "average": 0.999,
+}  # as PCD: the gradient of log J is half as large
 
 
 def spikes() -> np.ndarray:

@@ -43,6 +43,20 @@ def test_known_sets_are_as_stated(name):
         assert tuple(map(len, data.labels)) == spec.sizes
 
 
+def test_density_sets_are_read_from_text_as_from_gzip(tmp_path, monkeypatch):
+    packed = SIZES["nltcs"].alternatives[0]
+    if not all(map(folder.is_present, packed)):
+        pytest.skip("the files of nltcs are not in the data folder (set MINPROBFLOW_DATA)")
+    expected = mpf.load_dataset("nltcs")
+    (tmp_path / "density_estimation").mkdir()
+    for file in packed:
+        (tmp_path / file.name.removesuffix(".gz")).write_bytes(gzip.decompress(folder.locate(file).read_bytes()))
+    monkeypatch.setenv("MINPROBFLOW_DATA", str(tmp_path))
+    assert SIZES["nltcs"].is_present() and not SIZES["dna"].is_present()
+    np.testing.assert_array_equal(mpf.load_dataset("nltcs").test, expected.test)
+    assert expected.test[0].tolist() == [0] * 16 and expected.train.mean() == pytest.approx(0.332, abs=5e-4)
+
+
 def test_caltech_is_upright_and_polarity_explicit():
     if not SIZES["caltech101-silhouettes"].is_present():
         pytest.skip("Caltech-101 Silhouettes are not in the data folder (set MINPROBFLOW_DATA)")

@@ -15,9 +15,11 @@ PAGES = [
     "docs/likelihood.md",
     "docs/ising.md",
     "docs/potts.md",
+    "docs/density.md",
     "docs/gaussian.md",
     "docs/scikit-learn.md",
 ]
+NEEDED = {"docs/potts.md": ["ww-domain"], "docs/density.md": ["nltcs", "dna"]}
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES
@@ -28,8 +30,9 @@ BLOCKS = {
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page, tmp_path, monkeypatch):
     """In order, in one namespace, as a reader would."""
-    if page == "docs/potts.md" and not datasets()["ww-domain"].is_present():
-        pytest.skip("the WW alignment is not in the data folder (set MINPROBFLOW_DATA)")
+    for name in NEEDED.get(page, ()):
+        if not datasets()[name].is_present():
+            pytest.skip(f"{name} is not in the data folder (set MINPROBFLOW_DATA)")
     monkeypatch.chdir(tmp_path)
     namespace = {}
     blocks = [block for name, block in BLOCKS.items() if name.startswith(page)]

@@ -245,6 +245,15 @@ def test_evaluate_a_run(whole, capsys):
     assert code == 2 and "--data FILE" in err
 
 
+def test_samples_that_are_no_pictures_are_rows(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mpf.save(mpf.RBM.init(0, 6, 2), "model.safetensors")
+    assert run_cli(capsys, "sample", "model.safetensors", "-n", 3, "--steps", 1)[:2] == (0, "samples.npy\n")
+    assert np.load("samples.npy").shape == (3, 6)
+    code, _, err = run_cli(capsys, "sample", "model.safetensors", "--out", "x.png")
+    assert code == 2 and "no pictures" in err and not (tmp_path / "x.png").exists()
+
+
 def test_sample_a_run(whole, capsys, tmp_path):
     digits = mpf.load_dataset("digits")
     for start in ("noise", "data", "particles"):

@@ -32,7 +32,7 @@ def sample(
     start: Annotated[str, typer.Option(help="noise, data or particles (of the training run)")] = "noise",
     clamp: Annotated[str | None, typer.Option(metavar="MASK", help="units held: top, bottom, left, right, or a .npy mask")] = None,
     which: Annotated[str, typer.Option("--model", help="best or last model of the run")] = "best",
-    out: Annotated[str, typer.Option(metavar="FILE", help=".png or .npy")] = "samples.png",
+    out: Annotated[str | None, typer.Option(metavar="FILE", help=".png or .npy; by default samples.png, or .npy if not images")] = None,
     seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
 ) -> None:
     """Draw samples."""
@@ -43,11 +43,15 @@ def sample(
     from ..runs.open import open_data, open_model
     from ..samplers import sample as draw
 
-    if Path(out).suffix not in (".png", ".npy"):
+    if out is not None and Path(out).suffix not in (".png", ".npy"):
         raise InputError(f"--out {out}: end it in .png or .npy")
     model = open_model(place, which)
     is_run = Path(place).is_dir()
     shape = open_data(place).image_shape if is_run else _square(model.space.size)
+    if out is None:
+        out = "samples.npy" if shape is None else "samples.png"
+    if shape is None and out.endswith(".png"):
+        raise InputError(f"{place} is about rows of {model.space.size} units that are no pictures: write --out samples.npy")
     begin = None if start == "noise" else _start(place, start, n, seed, is_run)
     held = None if clamp is None else _mask(clamp, shape, model)
     if held is not None and begin is None:
@@ -56,8 +60,7 @@ def sample(
     if out.endswith(".npy"):
         np.save(out, rows)
     else:
-        if shape is None:
-            raise InputError(f"{model.space.size} units make no square picture: write --out samples.npy")
+        assert shape is not None
         title = f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else "")
         write_atomically(out, pictures.png(pictures.grid(rows, shape), title))
     print(out)
