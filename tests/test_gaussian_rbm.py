@@ -147,6 +147,9 @@ def test_the_command_line_trains_on_real_numbers(tmp_path, monkeypatch, capsys):
     assert isinstance(mpf.load("run/model.safetensors"), mpf.GaussianRBM) and (tmp_path / "run" / "samples.png").exists()
     code, out, _ = run(capsys, "evaluate", "run", "--json", "--quiet")
     assert code == 0 and json.loads(out)["verdict"] == "trusted"
+    assert run(capsys, "report", "run", "--out", "report.html", "--quiet")[0] == 0
+    shown = np.load("run/diagnostics.npz")["states_from_data"]
+    assert shown.min() == 0 and shown.max() == 1 and len(np.unique(shown)) > 100  # grey, within the range of pictures
     for refused, message in ((("--rule", "mpf-1flip"), "real numbers"), (("--tau", "2"), "no temperature")):
         code, _, err = run(capsys, "train", *grey, *refused, "--out", "other")
         assert code != 0 and message in err and not (tmp_path / "other").exists()

@@ -22,7 +22,7 @@ from ..files import write_atomically
 from ..likelihood import Estimate, from_log_partition, log_partition
 from ..likelihood.base import Progress
 from ..likelihood.judge import free_energies
-from ..models import RBM
+from ..models import RBM, GaussianRBM
 from . import mixing
 from .folder import RunFolder
 from .monitor import ROWS
@@ -44,7 +44,7 @@ def diagnose(place: str | os.PathLike[str], progress: Progress | None = None) ->
     folder.read_config()
     digest = hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
     model = open_model(str(place))  # after the digest: if training replaces it in between, the next call computes anew
-    if not isinstance(model, RBM):
+    if not isinstance(model, RBM | GaussianRBM):
         raise InputError(f"{place} holds a {type(model).__name__}: reports are about RBMs, use minprobflow evaluate")
     missing = [
         (file, content)
@@ -87,7 +87,7 @@ def _is_current(folder: RunFolder, file: Path, read: Callable[[Path], Any], dige
     return record is not None and str(record.get("model_sha256")) == digest and file.stat().st_mtime >= folder.best.stat().st_mtime
 
 
-def _evaluation(model: RBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
+def _evaluation(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
     part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
     log_z = log_partition(model, base_data=data.train, progress=progress, max_seconds=MAX_SECONDS)
     return _evaluation_file(digest, part, log_z, from_log_partition(model, getattr(data, part), log_z))
@@ -123,7 +123,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _diagnostics(model: RBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
+def _diagnostics(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
     arrays = {
         "format_version": np.asarray(FORMAT_VERSION),
         "model_sha256": np.asarray(digest),
@@ -138,21 +138,21 @@ def _diagnostics(model: RBM, data: Dataset, digest: str, progress: Progress | No
     return buffer.getvalue()
 
 
-def _filters(model: RBM) -> dict[str, np.ndarray]:
+def _filters(model: RBM | GaussianRBM) -> dict[str, np.ndarray]:
     """Of each hidden unit, the strongest first."""
     filters = np.asarray(model.weights).T
     order = np.argsort(-np.linalg.norm(filters, axis=1), kind="stable")[:FILTERS]
     return {"filters": filters[order]}
 
 
-def _activations(model: RBM, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _activations(model: RBM | GaussianRBM, rows: np.ndarray) -> dict[str, np.ndarray]:
     """p(h_j = 1 | v): its mean for each unit, and how often each value occurs over units and examples."""
-    active = np.asarray(model.hidden_mean(rows[:ROWS]), np.float64)
+    active = np.asarray(jax.nn.sigmoid(model.hidden_logits(rows[:ROWS])), np.float64)
     counts, edges = np.histogram(active, BINS, (0.0, 1.0))
     return {"unit_activations": active.mean(0), "activation_counts": counts, "activation_edges": edges}
 
 
-def _free_energies(model: RBM, data: Dataset) -> dict[str, np.ndarray]:
+def _free_energies(model: RBM | GaussianRBM, data: Dataset) -> dict[str, np.ndarray]:
     """Means over the rows that training looks at too; NaN for an empty part."""
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
     return {
@@ -160,7 +160,15 @@ def _free_energies(model: RBM, data: Dataset) -> dict[str, np.ndarray]:
     }
 
 
-def _mixing(model: RBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
+def _pictured(states: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Some chains' states between 0 and 1: real numbers by their place in the range of the data."""
+    if rows.dtype == np.uint8:
+        return states[:, :PICTURED].astype(np.uint8)
+    low, high = float(rows.min()), float(rows.max())
+    return np.clip((states[:, :PICTURED] - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
+
+
+def _mixing(model: RBM | GaussianRBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
     """Chains from data and from noise: some of their states, their free energy, and how long both together remember it."""
     keys = jax.random.split(jax.random.key(0), 3)
     rows = data.train[np.random.default_rng(0).choice(len(data.train), CHAINS, replace=len(data.train) < CHAINS)]
@@ -170,8 +178,8 @@ def _mixing(model: RBM, data: Dataset, progress: Progress | None) -> dict[str, n
     memory = mixing.memory(np.concatenate([from_data.free_energy, from_noise.free_energy], 1)[BURN_IN + 1 :])
     return {
         "steps": np.asarray(mixing.SHOWN),
-        "states_from_data": from_data.states[:, :PICTURED].astype(np.uint8),
-        "states_from_noise": from_noise.states[:, :PICTURED].astype(np.uint8),
+        "states_from_data": _pictured(from_data.states, data.train),
+        "states_from_noise": _pictured(from_noise.states, data.train),
         "trace_from_data": from_data.free_energy.mean(1),
         "trace_from_noise": from_noise.free_energy.mean(1),
         "autocorrelation": memory.autocorrelation,
