@@ -21,7 +21,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import minprobflow as mpf
-from minprobflow.sklearn import RBM
+from minprobflow.sklearn import RBM, bits
 from minprobflow.train.epoch import run_epoch
 
 GREY = load_digits().data[:200] / 16
@@ -78,7 +78,7 @@ def test_scikit_learn_checks_that_are_optional(check):
 def test_it_trains_as_fit_does(fitted):
     rng = np.random.RandomState(0)
     seed = rng.randint(2**31 - 1)
-    expected = mpf.fit(mpf.RBM.init(seed, 64, 4, data=BITS), BITS, "fpmpf", epochs=2, batch_size=50, seed=seed).model
+    expected = mpf.fit(mpf.RBM.init(seed, 64, 4, data=BITS), BITS, "fpmpf", epochs=2, batch_size=50, seed=seed, centred=False).model
     np.testing.assert_array_equal(fitted.components_, np.asarray(expected.weights).T)
     np.testing.assert_array_equal(fitted.intercept_visible_, np.asarray(expected.visible_bias))
 
@@ -155,22 +155,25 @@ def test_set_output_gives_a_data_frame(fitted):
 
 
 def test_grey_values_are_cut_at_the_threshold(fitted):
-    np.testing.assert_array_equal(parameters(RBM(**SMALL).fit(GREY)), parameters(fitted))
+    cut = RBM(**SMALL, binarize=0.5).fit(GREY)
+    np.testing.assert_array_equal(parameters(cut), parameters(fitted))
     np.testing.assert_array_equal(parameters(RBM(**SMALL, binarize=8).fit(GREY * 16)), parameters(fitted))
-    np.testing.assert_array_equal(fitted.transform(GREY), fitted.transform(BITS))
+    np.testing.assert_array_equal(cut.transform(GREY), fitted.transform(BITS))
 
 
 def test_sampled_bits_follow_the_values():
     half = np.full((200, 64), 0.25)
-    rbm = RBM(**SMALL, binarize="sample").fit(half)
+    rbm = RBM(**SMALL).fit(half)
     assert rbm.reconstruct(half).mean() == pytest.approx(0.25, abs=0.03)  # 12,800 bits: standard error 0.004
     np.testing.assert_allclose(rbm.transform(half), rbm.model_.hidden_mean(half), atol=1e-6)  # means take the values as they are
-    np.testing.assert_array_equal(rbm.score_samples(half), rbm.score_samples(half))
+    drawn = bits.rows_one_by_one(half + 1e-4 * np.arange(200)[:, None], "sample", seed=3)
+    assert drawn.mean() == pytest.approx(0.26, abs=0.015) and np.ptp(drawn.mean(1)) > 0.1  # each row has draws of its own
 
 
-def test_values_outside_the_unit_interval_are_not_silently_cut():
-    with pytest.warns(UserWarning, match=r"from 0 to 16.*scale X to \[0, 1\]"):
-        RBM(**SMALL).fit(GREY * 16)
+def test_values_outside_the_unit_interval_are_not_silently_clipped():
+    with pytest.warns(UserWarning, match=r"from 0 to 16.*MinMaxScaler"):
+        clipped = RBM(**SMALL).fit(GREY * 16)
+    np.testing.assert_array_equal(clipped.transform(GREY * 16), clipped.transform(np.minimum(GREY * 16, 1)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RBM(**SMALL, binarize=8.0).fit(GREY * 16)
@@ -179,7 +182,7 @@ def test_values_outside_the_unit_interval_are_not_silently_cut():
 @pytest.mark.parametrize(
     ("settings", "X", "message"),
     [
-        ({"binarize": "sample"}, GREY * 16, r"from 0 to 16.*MinMaxScaler"),
+        ({"centred": "yes"}, GREY, "centred='yes': it must be True or False"),
         ({"binarize": None}, GREY, "must be binary.*threshold"),
         ({"binarize": None}, sp.csr_array(GREY), "must be binary.*threshold"),
         ({"binarize": "threshold"}, GREY, "binarize='threshold': give a threshold"),
@@ -238,7 +241,7 @@ def test_gibbs_and_sample_go_on_and_can_be_repeated(fitted):
 def test_gibbs_is_a_step_of_the_sampler(fitted):
     rbm = copy.deepcopy(fitted)
     seed = copy.deepcopy(rbm.random_state_).randint(2**31 - 1)
-    np.testing.assert_array_equal(rbm.gibbs(GREY), mpf.sample(rbm.model_, steps=1, start=BITS, seed=seed))
+    np.testing.assert_array_equal(rbm.gibbs(BITS), mpf.sample(rbm.model_, steps=1, start=BITS, seed=seed))
 
 
 # training in parts
@@ -251,7 +254,8 @@ def test_partial_fit_goes_on_where_it_stood():
         assert parts.partial_fit(BITS) is parts
     rng = np.random.RandomState(0)
     seed = rng.randint(2**31 - 1)
-    whole = mpf.fit(mpf.RBM.init(seed, 64, 4, data=BITS), BITS, "fpmpf", epochs=2, batch_size=50, seed=seed, learning_rate=lambda step: 0.1)
+    rate = {"learning_rate": lambda step: 0.1, "centred": False}
+    whole = mpf.fit(mpf.RBM.init(seed, 64, 4, data=BITS), BITS, "fpmpf", epochs=2, batch_size=50, seed=seed, **rate)
     np.testing.assert_array_equal(parts.components_.T, np.asarray(whole.model.weights))
     assert len(parts.history_) == 2 and int(parts._state.step) == 8
 

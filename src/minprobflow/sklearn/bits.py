@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from typing import Any
 
@@ -14,22 +15,29 @@ from ..errors import InputError
 from ..spaces import binary_rows
 
 Binarize = float | int | np.number | str | None
-HALF = 0.5
+SAMPLE = "sample"
 
 
 def check(how: Any) -> None:
     """Raise if `how` is none of the ways below."""
     number = isinstance(how, int | float | np.number) and not isinstance(how, bool) and np.isfinite(how)
-    if not (number or how is None or (isinstance(how, str) and how == "sample")):
+    if not (number or how is None or (isinstance(how, str) and how == SAMPLE)):
         raise InputError(f'binarize={how!r}: give a threshold (a number), "sample" (values are probabilities) or None (values are 0 and 1)')
 
 
 def rows(X: Any, how: Binarize, rng: np.random.RandomState) -> UInt8[np.ndarray, "n D"]:
     """Dense rows of 0 and 1: above the threshold, drawn with the values as probabilities, or as they came."""
-    values = visible(X, how)
-    values = values.toarray() if issparse(values) else values
-    if how == "sample":
+    values = _dense(visible(X, how))
+    if how == SAMPLE and not _are_bits(values):
         values = rng.uniform(size=values.shape) < values
+    return values.astype(np.uint8)
+
+
+def rows_one_by_one(X: Any, how: Binarize, seed: int) -> UInt8[np.ndarray, "n D"]:
+    """As `rows`, but what is drawn for a row depends on that row and the seed alone, not on its place or its company."""
+    values = _dense(visible(X, how))
+    if how == SAMPLE and not _are_bits(values):
+        values = np.stack([_uniform(row, seed) < row for row in np.ascontiguousarray(values, np.float64)])
     return values.astype(np.uint8)
 
 
@@ -41,28 +49,39 @@ def visible(X: Any, how: Binarize) -> Any:
         elif not np.isin(X.data, (0, 1)).all():
             binary_rows(X.toarray(), "X (with binarize=None)")  # says which
         return X
-    if how == "sample":
-        low, high = _range(X)
-        if low < 0 or high > 1:
-            raise InputError(
-                f'X has values from {low:g} to {high:g}, but binarize="sample" takes them as probabilities: '
-                "scale them to [0, 1], for example with sklearn.preprocessing.MinMaxScaler"
-            )
-        return X
+    if how == SAMPLE:
+        return _clipped(X)
     return binarize(X.astype(np.float64), threshold=how, copy=False)
 
 
-def warn_if_not_shares(X: Any, how: Binarize) -> None:
-    """The default threshold means something only for values from 0 to 1."""
-    low, high = _range(X)
-    if how == HALF and (low < 0 or high > 1):
+def warn_if_clipped(X: Any, how: Binarize) -> None:
+    """Probabilities are from 0 to 1; what is outside is clipped, but not silently."""
+    low, high = float(X.min()), float(X.max())
+    if how == SAMPLE and (low < 0 or high > 1):
         warnings.warn(
-            f"X has values from {low:g} to {high:g}, and those above 0.5 count as 1: "
-            "scale X to [0, 1], or set binarize= to the threshold you mean",
+            f"X has values from {low:g} to {high:g}, but they count as probabilities and are clipped to [0, 1]: scale X to [0, 1], "
+            "for example with sklearn.preprocessing.MinMaxScaler, or set binarize= to a threshold",
             UserWarning,
             stacklevel=4,
         )
 
 
-def _range(X: Any) -> tuple[float, float]:
-    return float(X.min()), float(X.max())
+def _clipped(X: Any) -> Any:
+    if not issparse(X):
+        return X if X.dtype == bool else np.clip(X, 0, 1)
+    clipped = X.copy()
+    clipped.data = np.clip(X.data, 0, 1) if X.dtype != bool else X.data
+    return clipped
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if issparse(X) else X)
+
+
+def _are_bits(values: np.ndarray) -> bool:
+    return bool(np.isin(values, (0, 1)).all())
+
+
+def _uniform(row: np.ndarray, seed: int) -> np.ndarray:
+    digest = hashlib.blake2b(row.tobytes(), digest_size=8).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest, "little")]).random(len(row))

@@ -36,8 +36,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         batch_size: examples an update.
         n_iter: times that `fit` goes through the data.
         l2: penalty l2 * sum W^2 on the weights.
-        binarize: how X becomes bits. A number: values above it are 1. "sample": values are probabilities of 1; bits are drawn
-            from them for training, scores and `gibbs`, while `transform` takes them as they are. None: X must be 0 and 1.
+        centred: take the centred gradient. It raises the likelihood, but then units are on half of the time, and such features serve
+            a classifier less well (docs/scikit-learn.md).
+        binarize: how X becomes bits. "sample": values are probabilities of 1; bits are drawn from them for training, scores
+            and `gibbs`, while `transform` takes them as they are. A number: values above it are 1. None: X must be 0 and 1.
         verbose: print a line after each iteration.
         random_state: as everywhere in scikit-learn: a number makes `fit` reproducible.
 
@@ -64,7 +66,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         batch_size: Any = 10,
         n_iter: Any = 10,
         l2: Any = 0.0,
-        binarize: Any = bits.HALF,
+        centred: Any = False,
+        binarize: Any = bits.SAMPLE,
         verbose: Any = 0,
         random_state: Any = None,
     ):  # scikit-learn wants any value stored as it is; `fit` checks them
@@ -76,6 +79,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         self.batch_size = batch_size
         self.n_iter = n_iter
         self.l2 = l2
+        self.centred = centred
         self.binarize = binarize
         self.verbose = verbose
         self.random_state = random_state
@@ -84,7 +88,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Train anew on X, n_iter times through it."""
         self._check_parameters()
         X = self._validated(X, reset=True)
-        bits.warn_if_not_shares(X, self.binarize)
+        bits.warn_if_clipped(X, self.binarize)
         rng = check_random_state(self.random_state)
         rows = bits.rows(X, self.binarize, rng)
         if len(rows) < self.batch_size:
@@ -103,7 +107,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         self._check_parameters()
         first = not hasattr(self, "model_")
         X = self._validated(X, reset=first)
-        bits.warn_if_not_shares(X, self.binarize)
+        bits.warn_if_clipped(X, self.binarize)
         rng = check_random_state(self.random_state) if first else self.random_state_
         rows = bits.rows(X, self.binarize, rng)
         n_batches = -(-len(rows) // self.batch_size)
@@ -156,7 +160,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         when it is first needed. `log_partition_` says how, with its error and a verdict; a verdict other than "trusted" warns.
         """
         check_is_fitted(self)
-        rows = bits.rows(self._validated(X), self.binarize, check_random_state(self.random_state))
+        rows = bits.rows_one_by_one(self._validated(X), self.binarize, _seed(check_random_state(self.random_state)))
         if not hasattr(self, "log_partition_"):
             self.log_partition_: Estimate = log_partition(self.model_, key=_seed(check_random_state(self.random_state)), base_data=rows)
         if self.log_partition_.verdict != "trusted":
@@ -215,6 +219,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         rate = self.learning_rate
         if rate is not None and not (isinstance(rate, int | float | np.number) and 0 < rate < np.inf):
             raise InputError(f"learning_rate={rate!r}: it must be a positive finite number, or None for what suits the rule")
+        if not isinstance(self.centred, bool | np.bool_):
+            raise InputError(f"centred={self.centred!r}: it must be True or False")
         bits.check(self.binarize)
 
     def _spec(self) -> RuleSpec:
@@ -229,7 +235,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     def _settings(self) -> dict[str, Any]:
         """What a training state can be gone on from with; with other settings particles start anew."""
-        return {"rule": self._spec(), "batch_size": int(self.batch_size), "l2": float(self.l2)}
+        return {"rule": self._spec(), "batch_size": int(self.batch_size), "l2": float(self.l2), "centred": bool(self.centred)}
 
     def _train(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], **settings: Any) -> Fit:
         callbacks = [_print] if self.verbose else []

@@ -150,10 +150,12 @@ def fit(
     return Fit(state.average or state.model, state, history)
 
 
-def begin(model: Model, data: Any, rule: RuleSpec, *, batch_size: int = 100, l2: float = 0.0, seed: int = 0) -> TrainState:
+def begin(
+    model: Model, data: Any, rule: RuleSpec, *, batch_size: int = 100, centred: bool | None = None, l2: float = 0.0, seed: int = 0
+) -> TrainState:
     """The state that `fit` with these settings starts from, for when it is needed apart: a saved one is read into it."""
     rows = model.space.check(data)
-    settings = Settings(rule, 1, batch_size, "sgd", None, None, 0.0, l2, None, seed, None).checked(model, rows)
+    settings = Settings(rule, 1, batch_size, "sgd", None, centred, 0.0, l2, None, seed, None).checked(model, rows)
     return _begin(settings, [jax.random.key(seed)], [model], jnp.asarray(rows))
 
 
