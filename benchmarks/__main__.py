@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jax
 
-CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency", "consistency_potts", "protein", "sklearn_features")
+CORRECTNESS = ("golden", "calibration", "trap", "randomness", "consistency", "consistency_potts", "protein", "density", "sklearn_features")
 SPEED = (
     "random_bits",
     "training",

@@ -274,25 +274,36 @@ def consistency() -> str:
 
 
 def sklearn_features() -> str:
-    def share(values):
+    def mean_and_std(values):
         mean = sum(values) / len(values)
-        spread = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+        return mean, (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+
+    def share(values):
+        mean, spread = mean_and_std(values)
         return f"{mean:.1%} +- {spread:.1%}"
 
-    tables = []
-    for name, r in result("sklearn_features")["data"].items():
+    r, tables = result("sklearn_features"), []
+    for name, part in r["data"].items():
         lines = [
-            f"**{name}**: {r['n_train']:,} training rows, {r['n_components']} hidden units, {r['seeds']} seeds. Our first fit, which compiles, took {r['first_fit_seconds']:.1f} s.",
+            f"**{name}**: {part['n_train']:,} training rows, {part['n_components']} hidden units, {part['seeds']} seeds. Our first fit, which compiles, took {part['first_fit_seconds']:.1f} s.",
             "",
-            "| features | iterations | learning rate | C | seconds a fit | test accuracy |",
-            "|---|---|---|---|---|---|",
-            f"| the pixels themselves | | | | | {share(r['pixels'])} |",
+            "| features | iterations | learning rate | C | seconds a fit | units on | test accuracy |",
+            "|---|---|---|---|---|---|---|",
+            f"| the pixels themselves | | | | | | {share(part['pixels'])} |",
         ]
         lines += [
-            f"| {row['name']} | {row['n_iter']} | {row['learning_rate']} | {row['C']:g} | {row['seconds']:.1f} | {share(row['accuracies'])} |"
-            for row in r["rows"]
+            f"| {row['name']} | {row['n_iter']} | {row['learning_rate']} | {row['C']:g} | {row['seconds']:.1f} | {row['mean_activation']:.0%} | {share(row['accuracies'])} |"
+            for row in part["rows"]
         ]
         tables.append("\n".join(lines))
+    told = [
+        f"{mean_and_std(row['scores'])[0]:.2f} +- {mean_and_std(row['scores'])[1]:.2f} nats with centred={row['centred']}"
+        for row in r["likelihoods"]
+    ]
+    about = r["likelihoods"][0]
+    tables.append(
+        f"Test log-likelihood of thresholded digits, {about['n_components']} hidden units, {about['n_iter']} iterations, exact, rate chosen on validation rows: {', '.join(told)}."
+    )
     return "\n\n".join(tables)
 
 
@@ -332,6 +343,46 @@ def protein() -> str:
     ]
     samples = "\n".join(r["rules"]["mpf-1flip"]["samples"])
     return "\n".join(lines) + f"\n\nFour sequences sampled from the model by MPF-1flip:\n\n```\n{samples}\n```"
+
+
+def density() -> str:
+    r = result("density")
+    tables = []
+    for name, part in r["sets"].items():
+        sizes = " / ".join(f"{n:,}" for n in part["sizes"])
+        lines = [
+            f"**{name}** ({sizes} rows to train, validate, test)",
+            "",
+            "| model | rule | learning rate | l2 | epochs | seconds | validation | test, mean +- std of seeds | rows | how |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        best = max(part["rows"], key=lambda row: row["valid"]["lower"])
+        lines += [_density_row(row, row is best) for row in part["rows"]]
+        for model, found in part["simple"].items():
+            lines.append(f"| {model} | | | | | | | {found['value']:.2f} | +- {found['stderr_over_examples']:.2f} | exact |")
+        lines += [f"| *{model}* | | | | | | | *{value:.2f}* | | published |" for model, value in part["published"].items()]
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
+def _density_row(row, is_best: bool) -> str:
+    values = [run["value"] for run in row["test"]]
+    mean = sum(values) / len(values)
+    spread = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+    rule = f"{row['rule'].upper()}-{row['k']}"
+    rate = row["rate"] * (0.2 if "mpf" in row["rule"] else 0.1)
+    seconds = sorted(run["seconds"] for run in row["test"])[len(values) // 2]
+    verdicts = [run["verdict"] for run in row["test"]]
+    exact = all(run["method"] == "exact" for run in row["test"])
+    widest = max(run["upper"] - run["lower"] for run in row["test"]) / 2
+    worst = max(verdicts, key=("trusted", "wide", "do not trust").index)
+    how = "exact" if exact else f"AIS, 95% within +- {widest:.2f}, {worst}"
+    mark = "**" if is_best else ""
+    model = f"{row['model']}, {row['hidden']} hidden" if row["hidden"] else row["model"]
+    return (
+        f"| {mark}{model}{mark} | {rule} | {rate:g} | {row['l2']:g} | {row['epochs']} | {seconds:.0f} | {row['valid']['value']:.2f} "
+        f"| {mark}{mean:.2f} +- {spread:.2f}{mark} | +- {row['test'][0]['stderr_over_examples']:.2f} | {how} |"
+    )
 
 
 def filled(text: str) -> str:

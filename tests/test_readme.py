@@ -9,7 +9,16 @@ from benchmarks import docs
 from minprobflow.data import datasets
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/introduction.md", "docs/likelihood.md", "docs/ising.md", "docs/potts.md", "docs/scikit-learn.md"]
+PAGES = [
+    "README.md",
+    "docs/introduction.md",
+    "docs/likelihood.md",
+    "docs/ising.md",
+    "docs/potts.md",
+    "docs/density.md",
+    "docs/scikit-learn.md",
+]
+NEEDED = {"docs/potts.md": "ww-domain", "docs/density.md": "nltcs"}
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES
@@ -20,8 +29,8 @@ BLOCKS = {
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page, tmp_path, monkeypatch):
     """In order, in one namespace, as a reader would."""
-    if page == "docs/potts.md" and not datasets()["ww-domain"].is_present():
-        pytest.skip("the WW alignment is not in the data folder (set MINPROBFLOW_DATA)")
+    if page in NEEDED and not datasets()[NEEDED[page]].is_present():
+        pytest.skip(f"{NEEDED[page]} is not in the data folder (set MINPROBFLOW_DATA)")
     monkeypatch.chdir(tmp_path)
     namespace = {}
     blocks = [block for name, block in BLOCKS.items() if name.startswith(page)]
