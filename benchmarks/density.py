@@ -9,7 +9,6 @@ the bits, so the log-likelihoods compare.
 
 import itertools
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -81,10 +80,8 @@ class Kept:
 
 
 def train(new: Callable, data: Dataset, rule: str, plan: Plan, setting: dict, seed: int):
-    """The trained model and the seconds it took."""
     spec = mpf.rule(rule, k=plan.k)
-    begun = time.perf_counter()
-    trained = mpf.fit(
+    return mpf.fit(
         new(seed),
         data.train,
         spec,
@@ -94,14 +91,13 @@ def train(new: Callable, data: Dataset, rule: str, plan: Plan, setting: dict, se
         l2=setting["l2"],
         seed=seed,
         progress=False,
-    )
-    return trained.model, time.perf_counter() - begun
+    ).model
 
 
 def judged(new, data: Dataset, part: np.ndarray, rule: str, plan: Plan, setting: dict, seed: int, max_betas: int) -> dict:
     """The log-likelihood of `part` under a newly trained model; none at all if training diverged."""
     try:
-        model, seconds = train(new, data, rule, plan, setting, seed)
+        model = train(new, data, rule, plan, setting, seed)
     except mpf.TrainingDiverged:
         return {"lower": -1e9, "diverged": True}
     log_z = mpf.log_partition(model, key=seed, base_data=data.train, max_betas=max_betas)
@@ -111,7 +107,6 @@ def judged(new, data: Dataset, part: np.ndarray, rule: str, plan: Plan, setting:
         "stderr_over_examples": found.settings["stderr_over_examples"],
         "method": found.method,
         "verdict": found.verdict,
-        "seconds": round(seconds, 2),
     }
 
 

@@ -353,15 +353,19 @@ def density() -> str:
         lines = [
             f"**{name}** ({sizes} rows to train, validate, test)",
             "",
-            "| model | rule | learning rate | l2 | epochs | seconds | validation | test, mean +- std of seeds | rows | how |",
-            "|---|---|---|---|---|---|---|---|---|---|",
+            "| model | rule | learning rate | l2 | epochs | validation | test, mean +- std of seeds | rows | how |",
+            "|---|---|---|---|---|---|---|---|---|",
         ]
         best = max(part["rows"], key=lambda row: row["valid"]["lower"])
         lines += [_density_row(row, row is best) for row in part["rows"]]
         for model, found in part["simple"].items():
-            lines.append(f"| {model} | | | | | | | {found['value']:.2f} | +- {found['stderr_over_examples']:.2f} | exact |")
-        lines += [f"| *{model}* | | | | | | | *{value:.2f}* | | published |" for model, value in part["published"].items()]
+            lines.append(f"| {model} | | | | | | {found['value']:.3f} | +- {found['stderr_over_examples']:.2f} | exact |")
+        lines += [f"| *{model}* | | | | | | *{value:.3f}* | | published |" for model, value in part["published"].items()]
         tables.append("\n".join(lines))
+    about = r["machine"]
+    tables.append(
+        f"{r['seeds']} seeds; AIS with up to {r['max_betas']:,} temperatures; {about['cpu']}, Python {about['python']}, jax {about['jax']}."
+    )
     return "\n\n".join(tables)
 
 
@@ -371,7 +375,6 @@ def _density_row(row, is_best: bool) -> str:
     spread = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
     rule = f"{row['rule'].upper()}-{row['k']}"
     rate = row["rate"] * (0.2 if "mpf" in row["rule"] else 0.1)
-    seconds = sorted(run["seconds"] for run in row["test"])[len(values) // 2]
     verdicts = [run["verdict"] for run in row["test"]]
     exact = all(run["method"] == "exact" for run in row["test"])
     widest = max(run["upper"] - run["lower"] for run in row["test"]) / 2
@@ -380,8 +383,8 @@ def _density_row(row, is_best: bool) -> str:
     mark = "**" if is_best else ""
     model = f"{row['model']}, {row['hidden']} hidden" if row["hidden"] else row["model"]
     return (
-        f"| {mark}{model}{mark} | {rule} | {rate:g} | {row['l2']:g} | {row['epochs']} | {seconds:.0f} | {row['valid']['value']:.2f} "
-        f"| {mark}{mean:.2f} +- {spread:.2f}{mark} | +- {row['test'][0]['stderr_over_examples']:.2f} | {how} |"
+        f"| {mark}{model}{mark} | {rule} | {rate:g} | {row['l2']:g} | {row['epochs']} | {row['valid']['value']:.3f} "
+        f"| {mark}{mean:.3f} +- {spread:.3f}{mark} | +- {row['test'][0]['stderr_over_examples']:.2f} | {how} |"
     )
 
 
