@@ -18,7 +18,7 @@ PAGES = [
     "docs/density.md",
     "docs/scikit-learn.md",
 ]
-NEEDED = {"docs/potts.md": "ww-domain", "docs/density.md": "nltcs"}
+NEEDED = {"docs/potts.md": ["ww-domain"], "docs/density.md": ["nltcs", "dna"]}
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES
@@ -29,8 +29,9 @@ BLOCKS = {
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page, tmp_path, monkeypatch):
     """In order, in one namespace, as a reader would."""
-    if page in NEEDED and not datasets()[NEEDED[page]].is_present():
-        pytest.skip(f"{NEEDED[page]} is not in the data folder (set MINPROBFLOW_DATA)")
+    for name in NEEDED.get(page, ()):
+        if not datasets()[name].is_present():
+            pytest.skip(f"{name} is not in the data folder (set MINPROBFLOW_DATA)")
     monkeypatch.chdir(tmp_path)
     namespace = {}
     blocks = [block for name, block in BLOCKS.items() if name.startswith(page)]

@@ -33,10 +33,13 @@ def info(name: Annotated[str, typer.Argument(help="a data set's name")]) -> None
     spec = _spec(name)
     print(f"{spec.name}: {spec.about}")
     print(f"train / valid / test: {' / '.join(f'{n:,}' for n in spec.sizes)}, {spec.width} units; {_state(name)}")
-    for file in spec.files:
-        print(f"  {data_folder() / file.name}\n    sha256 {file.sha256}")
-        for url in file.urls:
-            print(f"    {url}")
+    for i, files in enumerate((spec.files, *spec.alternatives)):
+        if i > 0:
+            print("or")
+        for file in files:
+            print(f"  {data_folder() / file.name}\n    sha256 {file.sha256}")
+            for url in file.urls:
+                print(f"    {url}")
 
 
 @app.command()
