@@ -36,8 +36,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         batch_size: examples an update.
         n_iter: times that `fit` goes through the data.
         l2: penalty l2 * sum W^2 on the weights.
-        centred: take the centred gradient. On large images it raises the likelihood, but units are then on half of the time, and a
-            classifier may do less well with them (docs/scikit-learn.md).
+        centred: take the centred gradient, as `mpf.fit` does for the sake of the likelihood. Units are then on half of the time, and
+            a classifier may do less well with them (docs/scikit-learn.md).
         binarize: how X becomes bits. "sample": values are probabilities of 1; bits are drawn from them for training, scores
             and `gibbs`, while `transform` takes them as they are. A number: values above it are 1. None: X must be 0 and 1.
         verbose: print a line after each iteration.
