@@ -205,11 +205,12 @@ def quality() -> str:
 
 def randomness() -> str:
     r = result("randomness")
-    d, control = r["dieharder"], r["control"]
-    weak = f" (weak: {', '.join(d['not_passed'])})" if d["not_passed"] else ""
+    weak = "; ".join(f"{name} {size}: p = {p:g}, {verdict.lower()}" for name, size, p, verdict in r["not_passed"])
+    control = ", ".join(f"p = {p:g}, {verdict.lower()}" for _, _, p, verdict in r["control"]["lines"])
     return (
-        f"dieharder -a on the samplers' own stream ({r['stream']}, {r['rounds']} rounds): {d['PASSED']} of {d['tests']} results passed, {d['WEAK']} weak, "
-        f"{d['FAILED']} failed{weak}. Control: with {control['rounds']} rounds its first test gives {control['FAILED']} failure of {control['tests']}."
+        f"dieharder's tests on the samplers' own stream ({r['stream']}, {r['rounds']} rounds): {r['p_values']} p-values, {r['PASSED']} passed, "
+        f"{r['WEAK']} weak, {r['FAILED']} failed{f' ({weak})' if weak else ''}. Weak means p below 0.005 or above 0.995, which one in a hundred "
+        f"is by chance. Control: with {r['control']['rounds']} rounds its first test gives {control}."
     )
 
 
