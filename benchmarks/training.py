@@ -11,7 +11,7 @@ import minprobflow as mpf
 from benchmarks.floors import floors
 from benchmarks.peers import PEERS
 from benchmarks.timing import best, interleaved
-from minprobflow.train.epoch import run_epoch, start
+from minprobflow.train.epoch import arrangement, run_epoch, start
 from minprobflow.train.settings import Settings
 
 ROWS, VISIBLE, PER = 10_000, 784, 50_000
@@ -32,7 +32,7 @@ def epoch_of(data, n_hidden, batch, rule, seeds=None):
     rate = settings.rate(len(data))
 
     def epoch():
-        jax.block_until_ready(run_epoch(state, device_data, rate, rule, optimizer, batch, None, seeds is not None))
+        jax.block_until_ready(run_epoch(state, device_data, rate, rule, optimizer, batch, None, arrangement(seeds)))
 
     return epoch
 

@@ -214,7 +214,7 @@ def test_data_stay_uint8_on_the_device():
         optimizer=mpf.train.optimizer.build("sgd", True, 0.0, 0.0),
         batch_size=50,
         average=None,
-        replicas=False,
+        replicas="one",
     ).as_text()
     assert "tensor<2000x5xui8>" in text
     assert "tensor<2000x5xf32>" not in text
@@ -244,7 +244,7 @@ def test_every_update_and_epoch_has_its_own_random_numbers():
         "optimizer": mpf.train.optimizer.build("sgd", True, 0.0, 0.0),
         "batch_size": 50,
         "average": None,
-        "replicas": False,
+        "replicas": "one",
     }
     rate = mpf.train.optimizer.decaying_rate(1e-30, 100)
     epochs = [run_epoch(state._replace(step=jnp.asarray(step)), jnp.asarray(DATA), rate, **settings)[1] for step in (0, 4, 0)]
@@ -277,3 +277,12 @@ def test_callbacks_see_every_epoch_and_can_stop(capsys):
     assert seen == [1, 2, 3]
     assert [record["epoch"] for record in fit.history] == [1, 2, 3]
     assert "3/5" in capsys.readouterr().err
+
+
+def test_replicas_in_turn_are_the_single_runs_bit_for_bit():
+    settings = {"epochs": 2, "batch_size": 50, "k": 2, "refresh": 2}
+    together = mpf.fit(MODEL, DATA, "fpmpf", seeds=3, seed=5, **settings)
+    for i in range(3):
+        alone = mpf.fit(MODEL, DATA, "fpmpf", seed=5 + i, **settings)
+        for a, b in zip(jax.tree.leaves(together.replica(i)), jax.tree.leaves(alone.model), strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float
 from ..numerics import any_replica
 
 GROUP = 8
+UNROLL = 3  # examples in one round of the gradient's loop: their changes are added to the total in one pass
 
 
 @jax.custom_vjp
@@ -114,7 +115,7 @@ def _changes_by_products(
         change = g[:, None] * (p * s * excess / after)
         return total + change, d @ change
 
-    return jax.lax.scan(one_example, jnp.zeros_like(weights), (on, off, direction, cotangent))
+    return jax.lax.scan(one_example, jnp.zeros_like(weights), (on, off, direction, cotangent), unroll=UNROLL)
 
 
 def _changes_by_sigmoid(

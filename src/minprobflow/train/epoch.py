@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +37,16 @@ def start(
     return TrainState(jnp.zeros((), int), key, model, optimizer.init(model), rule_state, model if averaged else None)
 
 
+Replicas = Literal["one", "in turn", "together"]
+
+
+def arrangement(seeds: int | None) -> Replicas:
+    """How replicas are trained in one program: in turn on a CPU, whose caches hold one of them; together on what is wider."""
+    if seeds is None:
+        return "one"
+    return "in turn" if jax.default_backend() == "cpu" else "together"
+
+
 @partial(jax.jit, static_argnames=("rule", "optimizer", "batch_size", "average", "replicas"))
 def run_epoch(
     state: TrainState,
@@ -45,11 +56,14 @@ def run_epoch(
     optimizer: optax.GradientTransformationExtraArgs,
     batch_size: int,
     average: float | None,
-    replicas: bool,
+    replicas: Replicas,
 ) -> tuple[TrainState, Metrics]:
     """Go once through the data in random order; whole batches only."""
     epoch = partial(_epoch, rate=rate, rule=rule.build(batch_size), optimizer=optimizer, batch_size=batch_size, average=average)
-    return jax.vmap(epoch, in_axes=(0, None))(state, data) if replicas else epoch(state, data)
+    if replicas == "one":
+        return epoch(state, data)
+    of_one = partial(epoch, data=data)
+    return jax.lax.map(of_one, state) if replicas == "in turn" else jax.vmap(of_one)(state)
 
 
 def _epoch(

@@ -23,7 +23,7 @@ from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from .callbacks import Progress
 from .checkpoint import load_checkpoint, save_checkpoint
-from .epoch import run_epoch, start
+from .epoch import arrangement, run_epoch, start
 from .settings import Settings
 from .state import Metrics, TrainState
 
@@ -122,7 +122,7 @@ def fit(
         optimizer=settings.transformation(),
         batch_size=batch_size,
         average=settings.average,
-        replicas=seeds is not None,
+        replicas=arrangement(seeds),
     )
     if state is None:
         state = _begin(settings, keys, starts, device_data)
