@@ -22,6 +22,7 @@ _UPDATES, _SHUFFLES, _START = 0, 1, 2  # separate streams of random numbers
 RECONSTRUCTED = 1000  # examples whose reconstruction error is measured at the end of an epoch
 
 
+@partial(jax.jit, static_argnames=("rule", "batch_size", "optimizer", "averaged"))
 def start(
     key: Array,
     model: Model,
