@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -43,10 +42,9 @@ def train(
     seed: int,
     dataset: Dataset,
     epochs: int,
-    stop: Callable[[int, float], bool] | None = None,
     look: bool = True,
 ) -> Trained:
-    """Train with these settings. `stop` sees the validation likelihood now and then, and may end the run; without `look` nothing does."""
+    """Train with these settings, and look at the validation likelihood now and then."""
     settings = {**row.settings, **choice}
     plain = settings.get("plain", False)
     rate = settings["learning_rate"]
@@ -60,16 +58,13 @@ def train(
     mark = time.process_time()
     looks = set(np.linspace(0, epochs, min(LOOKS, epochs) + 1).round().astype(int).tolist()) if look else set()
 
-    def after(epoch: Epoch) -> bool:
+    def after(epoch: Epoch) -> None:
         nonlocal mark
         each.append(time.process_time() - mark)
-        if epoch.number not in looks:
-            mark = time.process_time()
-            return False
-        score = validation_score(experiment, epoch.model, dataset)
-        curve.append({"epoch": epoch.number, "seconds": sum(each), "valid": score})
+        if epoch.number in looks:
+            score = validation_score(experiment, epoch.model, dataset)
+            curve.append({"epoch": epoch.number, "seconds": sum(each), "valid": score})
         mark = time.process_time()
-        return stop is not None and epoch.number < epochs and stop(epoch.number, score)
 
     def start(key: Key[Array, ""]) -> RBM:
         shape = dataset.train.shape[1], experiment.hidden
