@@ -15,7 +15,7 @@ from scipy import optimize
 
 import minprobflow as mpf
 from minprobflow.connectivity.one_flip import flip_differences
-from minprobflow.likelihood.exact import as_float64
+from minprobflow.numerics import as_float64
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 REPEATS = 20

@@ -16,7 +16,7 @@ from minprobflow.likelihood import exact_log_partition, exact_log_partition_and_
 from minprobflow.likelihood.annealing import anneal
 from minprobflow.likelihood.csl import CSL
 from minprobflow.likelihood.csl import csl as score
-from minprobflow.likelihood.exact import as_float64
+from minprobflow.numerics import as_float64
 
 CHAINS, BETAS, D, H = 100, 1000, 784, 500
 

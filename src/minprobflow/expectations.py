@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, Key
 from .enumeration import log_partition
 from .errors import InputError
 from .models.base import Model
+from .numerics import as_float64
 from .random_bits import subkey
 from .samplers import default_kernel, run
 from .spaces import discrete
@@ -59,8 +60,7 @@ def moments(
     if method == "sampled" or not small:
         return _sampled(model, chains, burn_in, steps, start, seed)
     with jax.enable_x64(True):
-        double = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
-        pairs = np.asarray(_exact(double))
+        pairs = np.asarray(_exact(as_float64(model)))
     return Moments(pairs, np.zeros_like(pairs), "exact")
 
 

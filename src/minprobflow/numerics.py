@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Bool, Float, Key, UInt32
+
+Tree = TypeVar("Tree")
 
 
 def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
@@ -16,6 +20,22 @@ def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return key
     return jax.random.wrap_key_data(key)
+
+
+def floating(x: Any) -> Float[Array, ...]:
+    """An array that can be learned: whole numbers are made floats."""
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+
+
+def logit(mean: Any) -> Any:
+    """log(mean / (1 - mean))."""
+    return jnp.log(mean) - jnp.log1p(-mean)
+
+
+def as_float64(tree: Tree) -> Tree:
+    """A model (or any pytree of arrays) in double precision (inside `jax.enable_x64`)."""
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), tree)
 
 
 def log_mean_exp(x: Float[Array, "*shape"], axis: int | None = None) -> Float[Array, "*rest"]:

@@ -20,6 +20,11 @@ def grid(rows: Any, image_shape: tuple[int, int], columns: int = 16, gap: int = 
     return tiled
 
 
+def strongest(filters: np.ndarray, n: int) -> np.ndarray:
+    """The `n` rows of largest norm, the largest first."""
+    return filters[np.argsort(-np.linalg.norm(filters, axis=1), kind="stable")[:n]]
+
+
 def png(tiled: np.ndarray, title: str = "", signed: bool = False, inches: float = 8.0) -> bytes:
     """A grid as PNG: ink on paper, or (signed) blue for negative and red for positive around zero."""
     from matplotlib.figure import Figure

@@ -255,12 +255,12 @@ class Categorical(Discrete):
         array = _table(data, name, "whole numbers from 0")
         _refuse_missing(array, name)
         wrong = (array < 0) | (array >= self.n_values) | (array != np.floor(array))
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise InputError(
-                f"{name} has {array[row, column]} at row {row}, column {column}, but the values go from 0 to {self.n_values - 1}: "
-                "number them from 0, or build the model with more values"
-            )
+        _refuse(
+            wrong,
+            array,
+            name,
+            f", but the values go from 0 to {self.n_values - 1}: number them from 0, or build the model with more values",
+        )
         return _of_width(array.astype(np.uint8), self.size, name)
 
 
@@ -325,12 +325,7 @@ class Real(Space):
         array = _table(data, name, "numbers")
         _refuse_missing(array, name)
         wrong = np.abs(array) > 1e18  # whose squares single precision does not hold
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise InputError(
-                f"{name} has {array[row, column]} at row {row}, column {column}: drop that row, or standardise the columns with "
-                "(x - x.mean(0)) / x.std(0) if numbers are that large"
-            )
+        _refuse(wrong, array, name, ": drop that row, or standardise the columns with (x - x.mean(0)) / x.std(0) if numbers are that large")
         return _of_width(array.astype(np.float32), self.size, name)
 
 
@@ -374,6 +369,13 @@ def _refuse_missing(array: np.ndarray, name: str) -> None:
             f"{name} has a missing value (NaN) at row {row}, column {column}, {int(missing.sum())} in all: "
             "drop those rows, or fill them in with mpf.impute"
         )
+
+
+def _refuse(wrong: np.ndarray, array: np.ndarray, name: str, why: str) -> None:
+    """Raise at the first wrong entry, if there is one."""
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(f"{name} has {array[row, column]} at row {row}, column {column}{why}")
 
 
 def _of_width(array: Num[np.ndarray, "n width"], size: int, name: str) -> Num[np.ndarray, "n width"]:

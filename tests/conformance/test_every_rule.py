@@ -22,8 +22,7 @@ def claims(rule, model):
 
 
 # every pair is compiled: the first model of each family is enough for what is not about tau
-FIRST = [name for name in laws.MODELS if "-0" in name]
-PAIRS = [(rule, name) for rule in laws.RULES for name in FIRST if claims(rule, laws.MODELS[name])]
+PAIRS = [(rule, name) for rule in laws.RULES for name in laws.FIRST if claims(rule, laws.MODELS[name])]
 TAU_PAIRS = [(rule, name) for rule in laws.RULES for name in laws.SOME if claims(rule, laws.MODELS[name])]
 # and what `vmap` does to a rule or to a model does not depend on the other
 REPLICA_PAIRS = [(rule, name) for rule, name in PAIRS if name.startswith("RBM") or rule == "fpmpf"]

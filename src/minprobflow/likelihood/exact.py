@@ -13,6 +13,7 @@ import numpy as np
 
 from ..enumeration import check_enumerable, log_partition, log_sums, n_slabs, smaller_layer
 from ..models.base import Model
+from ..numerics import as_float64
 from .base import LogPartitionEstimator, Progress
 from .estimate import Estimate
 
@@ -57,11 +58,6 @@ def exact_log_partition_and_gradient(model: Model) -> tuple[float, Model]:
     with jax.enable_x64(True):
         value, gradient = _value_and_gradient(as_float64(model))
         return float(value), jax.tree.map(np.asarray, gradient)
-
-
-def as_float64(model: Model) -> Model:
-    """The model in double precision (inside `jax.enable_x64`)."""
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
 
 
 _value_and_gradient = jax.jit(jax.value_and_grad(log_partition))

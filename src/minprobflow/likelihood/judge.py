@@ -13,12 +13,12 @@ from jaxtyping import Float, Num
 from ..enumeration import is_enumerable
 from ..errors import InputError
 from ..models.base import Model
-from ..numerics import all_finite, as_key
+from ..numerics import all_finite, as_float64, as_key
 from ..spaces import discrete
 from .base import Progress, estimators
 from .csl import CSL, csl, n_chains
 from .estimate import Estimate
-from .exact import MAX_UNITS, as_float64
+from .exact import MAX_UNITS
 from .pseudo import pseudo_log_likelihoods
 from .sandwich import Z95
 

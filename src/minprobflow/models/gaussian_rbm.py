@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
-from ..numerics import as_key, sum_softplus, sum_softplus_difference
+from ..numerics import as_key, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli, normal, subkey
 from ..spaces import Binary, Real
 from .base import Centrable, FastAnnealing, Latent
 from .energy import EnergyModel
-from .rbm import floating, layer
+from .rbm import layer
 
 RELATIVE_FLOOR = 1e-3  # of the data's mean variance: a unit's standard deviation stays above 3% of the typical one
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
+from ..numerics import floating, logit
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear
@@ -50,8 +51,8 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     tau: float = eqx.field(static=True)
 
     def __init__(self, pairs: Any, fields: Any, tau: float = 1.0):
-        self.pairs = jnp.triu(_square(_floating(pairs)), 1)
-        self.fields = _floating(fields)
+        self.pairs = jnp.triu(_square(floating(pairs)), 1)
+        self.fields = floating(fields)
         self.tau = float(tau)
         if self.fields.shape != self.pairs.shape[:1]:
             raise InputError(f"Ising shapes do not fit: couplings {self.pairs.shape}, fields {self.fields.shape}; pass (D, D) and (D,)")
@@ -68,7 +69,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         fields = np.zeros(n_visible, np.float32)
         if data is not None:
             rows = Binary(n_visible).check(data)
-            fields = tau * _logit((rows.sum(0) + 0.5) / (len(rows) + 1.0))  # half a count keeps constant units finite
+            fields = tau * logit((rows.sum(0) + 0.5) / (len(rows) + 1.0))  # half a count keeps constant units finite
         return cls(np.zeros((n_visible, n_visible), np.float32), fields, tau)
 
     @classmethod
@@ -143,7 +144,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return eqx.tree_at(lambda m: (m.pairs, m.fields), self, (pairs, fields))
 
     def base(self, mean: Float[Array, " D"]) -> Ising:
-        return eqx.tree_at(lambda m: (m.pairs, m.fields), self, (jnp.zeros_like(self.pairs), self.tau * _logit(mean)))
+        return eqx.tree_at(lambda m: (m.pairs, m.fields), self, (jnp.zeros_like(self.pairs), self.tau * logit(mean)))
 
     def base_log_partition(self) -> Float[Array, ""]:
         return jnp.sum(jax.nn.softplus(self.fields / self.tau))
@@ -179,12 +180,3 @@ def _square(matrix: Any) -> Any:
     if np.tril(values).any() and not np.allclose(values, values.T, rtol=1e-5, atol=1e-8, equal_nan=True):
         raise InputError("couplings are neither symmetric nor upper triangular: pass J with J_ij = J_ji, for example (J + J.T) / 2")
     return matrix
-
-
-def _floating(x: Any) -> Float[Array, ...]:
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
-
-
-def _logit(mean: Any) -> Any:
-    return jnp.log(mean) - jnp.log1p(-mean)

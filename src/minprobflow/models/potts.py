@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
+from ..numerics import floating
 from ..random_bits import categorical, subkey
 from ..spaces import Categorical
 from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath
@@ -43,8 +44,8 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
     tau: float = eqx.field(static=True)
 
     def __init__(self, fields: Any, couplings: Any, tau: float = 1.0):
-        self.fields = _floating(fields)
-        self.couplings = _floating(couplings)
+        self.fields = floating(fields)
+        self.couplings = floating(couplings)
         self.tau = float(tau)
         shape = self.fields.shape
         if len(shape) != 2 or 0 in shape or self.couplings.shape != shape * 2:
@@ -185,8 +186,3 @@ def _check_symmetry(couplings: Float[np.ndarray, "D q D q"]) -> None:
         )
     if np.abs(np.einsum("iaib->iab", couplings)).max() > scale:
         raise InputError("couplings[i, :, i, :] must be zero: a unit's own values belong into the fields")
-
-
-def _floating(x: Any) -> Float[Array, ...]:
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)

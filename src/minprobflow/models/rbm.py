@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import as_key, sum_softplus, sum_softplus_difference
+from ..numerics import as_key, floating, logit, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from . import rbm_sums
@@ -83,7 +83,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         bias = np.zeros(n_visible, np.float32)
         if data is not None:
             rows = Binary(n_visible).check(data)
-            bias = tau * _logit((rows.sum(0) + 0.5) / (len(rows) + 1.0))  # half a count keeps constant pixels finite
+            bias = tau * logit((rows.sum(0) + 0.5) / (len(rows) + 1.0))  # half a count keeps constant pixels finite
         return cls(weights, bias, np.zeros(n_hidden, np.float32), tau)
 
     @classmethod
@@ -169,7 +169,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         return RBM(gW - jnp.outer(mu, gc) - jnp.outer(gb, lam), visible, hidden, self.tau)
 
     def base(self, mean: Float[Array, " D"]) -> RBM:
-        bias = self.tau * _logit(mean)
+        bias = self.tau * logit(mean)
         return RBM(jnp.zeros_like(self.weights), bias, jnp.zeros_like(self.hidden_bias), self.tau)
 
     def base_log_partition(self) -> Float[Array, ""]:
@@ -220,13 +220,3 @@ def _sum_of_rows(h: Float[Array, "*batch H"], rows: Float[Array, "H D"]) -> Floa
     while len(terms) > 1:  # in pairs, so that no addition waits for all before it
         terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + terms[len(terms) - len(terms) % 2 :]
     return terms[0]
-
-
-def floating(x: Any) -> Float[Array, ...]:
-    """An array that can be learned: whole numbers are made floats."""
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
-
-
-def _logit(mean: Any) -> Any:
-    return jnp.log(mean) - jnp.log1p(-mean)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data import load_dataset
 from .experiments import Experiment, Row, experiment
-from .records import Results
+from .records import Results, spread, values
 from .training import train
 
 BUDGETS = {"table1": (10, 40), "table2": (60, 240)}  # seconds
@@ -88,7 +88,7 @@ def table(results: Results, name: str) -> str:
         return f"No records yet: `minprobflow reproduce {name.replace('table', 'time')}`."
     method = _without_rows(name).estimators[0]
     lines = ["| | " + " | ".join(f"{budget} s | epochs, rate" for budget in columns) + " |", "|---|" + "---|---|" * len(columns)]
-    means = {b: {row: float(np.mean(_test(records, method))) for row, records in found.items()} for b, found in columns.items()}
+    means = {b: {row: float(np.mean(values(records, method))) for row, records in found.items()} for b, found in columns.items()}
     for row in VARIANTS:
         cells = [row]
         for budget, found in columns.items():
@@ -98,13 +98,8 @@ def table(results: Results, name: str) -> str:
     return "\n".join(lines)
 
 
-def _test(records: list[dict[str, Any]], method: str) -> list[float]:
-    return [record["likelihood"][method]["test"]["value"] for record in records]
-
-
 def _cells(records: list[dict[str, Any]], method: str, best: bool) -> list[str]:
     if not records:
         return ["", ""]
-    values, settings = _test(records, method), records[0]["settings"]
-    told = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+    told, settings = spread(values(records, method)), records[0]["settings"]
     return [f"**{told}**" if best else told, f"{settings['epochs']}, {settings['learning_rate']:g}"]

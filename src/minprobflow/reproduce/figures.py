@@ -87,10 +87,7 @@ def _samples(plan: Experiment, models: dict[str, Any], dataset: Dataset) -> Any:
 
 
 def _filters(models: dict[str, Any], dataset: Dataset) -> Any:
-    panels = {}
-    for name, model in models.items():
-        weights = np.asarray(model.weights).T
-        panels[name] = weights[np.argsort(-np.linalg.norm(weights, axis=1))[:SHOWN]]
+    panels = {name: pictures.strongest(np.asarray(model.weights).T, SHOWN) for name, model in models.items()}
     return _panels(panels, dataset, signed=True, title="the strongest filters, red positive, blue negative")
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
-from .records import Results
+from .records import Results, spread, values
 
 NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
 
@@ -67,9 +67,9 @@ def table(results: Results, name: str, profile: str) -> str:
 def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]], verdicts: bool) -> str:
     cells = [row.name]
     for method, part in columns:
-        ours = [record["likelihood"][method][part]["value"] for record in records]
+        ours = values(records, method, part)
         better = part == "test" and np.mean(ours) >= row.published[f"{method}_{part}"][0]
-        cells += [f"**{_spread(ours)}**" if better else _spread(ours), "{:.2f} ± {:.2f}".format(*row.published[f"{method}_{part}"])]
+        cells += [f"**{spread(ours)}**" if better else spread(ours), "{:.2f} ± {:.2f}".format(*row.published[f"{method}_{part}"])]
     settings = records[0]["settings"]
     cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
     cells += [str(settings["batch_size"]), str(row.published["batch_size"]), str(settings["epochs"]), str(len(records))]
@@ -102,10 +102,6 @@ def significance(results: Results, name: str, profile: str) -> str:
 def _paired(a: list[dict[str, Any]], b: list[dict[str, Any]], method: str) -> np.ndarray:
     ours, theirs = ({record["seed"]: record["likelihood"][method]["test"]["value"] for record in records} for records in (a, b))
     return np.asarray([(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]).reshape(-1, 2)
-
-
-def _spread(values: list[float]) -> str:
-    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
 def _error(values: np.ndarray) -> float:

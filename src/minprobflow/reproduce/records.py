@@ -8,8 +8,20 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..files import write_atomically
 from .experiments import Row
+
+
+def values(records: list[dict[str, Any]], method: str, part: str = "test") -> list[float]:
+    """Log-likelihoods of some records."""
+    return [record["likelihood"][method][part]["value"] for record in records]
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation over seeds."""
+    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
 class Results:

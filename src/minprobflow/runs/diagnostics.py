@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import pictures
 from ..data import Dataset
 from ..errors import InputError
 from ..files import write_atomically
@@ -140,14 +141,12 @@ def _diagnostics(model: RBM | GaussianRBM, data: Dataset, digest: str, progress:
 
 def _filters(model: RBM | GaussianRBM) -> dict[str, np.ndarray]:
     """Of each hidden unit, the strongest first."""
-    filters = np.asarray(model.weights).T
-    order = np.argsort(-np.linalg.norm(filters, axis=1), kind="stable")[:FILTERS]
-    return {"filters": filters[order]}
+    return {"filters": pictures.strongest(np.asarray(model.weights).T, FILTERS)}
 
 
 def _activations(model: RBM | GaussianRBM, rows: np.ndarray) -> dict[str, np.ndarray]:
     """p(h_j = 1 | v): its mean for each unit, and how often each value occurs over units and examples."""
-    active = np.asarray(jax.nn.sigmoid(model.hidden_logits(rows[:ROWS])), np.float64)
+    active = np.asarray(model.hidden_mean(rows[:ROWS]), np.float64)
     counts, edges = np.histogram(active, BINS, (0.0, 1.0))
     return {"unit_activations": active.mean(0), "activation_counts": counts, "activation_edges": edges}
 

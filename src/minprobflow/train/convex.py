@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, UInt8
 
 from ..errors import InputError
 from ..models.base import LogLinear, Model
-from ..numerics import sum_softplus
+from ..numerics import as_float64, sum_softplus
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
 ENTRIES = 2**14  # rows x units at a time: what fits a core's cache
@@ -112,7 +112,7 @@ class _Problem:
         blocks = np.pad(rows, ((0, padding), (0, 0))).reshape(-1, size, width), np.pad(share, (0, padding)).reshape(-1, size)
         self.data = _Data(*map(jnp.asarray, (*blocks, share @ rows)))
         self.unique_rows, self.objective = len(rows), objective
-        self.given = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), model)
+        self.given = as_float64(model)
         self.start, self.independent, curvatures = map(np.asarray, _prepared(self.given, self.data, objective))
         penalised = zip(jax.tree.leaves(model.penalised()), jax.tree.leaves(model), strict=True)
         on = np.concatenate([np.full(leaf.size, float(flag)) for flag, leaf in penalised])
