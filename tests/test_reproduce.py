@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, 
                 raise KeyboardInterrupt
             return judged(*arguments)
 
-        patch.setattr(training, "judged", judge_once)
+        patch.setattr(jobs, "judged", judge_once)
         with pytest.raises(KeyboardInterrupt):
             jobs.reproduce("table1", results=results, report=lines.append)
     first = results.record_file(small.rows[0], 0)
@@ -77,7 +78,7 @@ def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, 
     assert len(results.records("table1", "best")) == 1
     trained = []
     train = training.train
-    monkeypatch.setattr(training, "train", lambda *a, **k: trained.append(a[3]) or train(*a, **k))
+    monkeypatch.setattr(jobs, "train", lambda *a, **k: trained.append(a[3]) or train(*a, **k))
     monkeypatch.setattr(search, "train", None)  # searches are on record: none may run again
     assert jobs.reproduce("table1", results=results, report=lines.append) == 0
     assert first.read_bytes() == before and trained == [0, 1, 1]
@@ -172,6 +173,7 @@ def test_the_page_is_up_to_date():
 
 
 def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPROC", "7")
     base = dataclasses.replace(tiny(), rows=(), seeds=1)
     monkeypatch.setattr(equal_time, "_without_rows", lambda table: base)
     monkeypatch.setattr(equal_time, "VARIANTS", {name: equal_time.VARIANTS[name] for name in ("PCD1", "FPMPF10-refresh5")})
@@ -181,6 +183,7 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
     results.write(tmp_path / "table1" / "seconds-per-epoch.json", {"PCD1": 0.5, "FPMPF10-refresh5": 1.0})
     plans = equal_time.plans("table1", results)
     assert [[row.settings["epochs"] for row in plan.rows] for plan in plans] == [[4, 2], [8, 4]]
+    assert os.environ["NPROC"] == "1"  # measured and run on one thread, here and in the processes begun from here
     assert jobs.run(plans[0], results=results, report=lambda line: None) == 0
     shown = equal_time.table(results, "table1")
     assert shown.count("**") == 2 and "| 4, " in shown and "| 2, " in shown

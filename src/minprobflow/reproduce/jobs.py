@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .. import model_files
 from ..data import load_dataset
 from ..errors import InputError
 from .experiments import Experiment, Row, experiment
 from .records import Results
 from .search import chosen, missing_candidates
+from .training import LOOKS, judged, train
 
 Report = Callable[[str], Any]
 
@@ -79,7 +81,7 @@ def _parallel(engine: str, jobs: int, job: Callable[..., str], items: list[Any],
 def _search_job(plan: Experiment, row: Row, results: Results, deadline: float | None, threads: int | None) -> str:
     if _too_late(deadline):
         return f"{row.table} {row.profile} {row.name}: search not begun, the time is used up"
-    _limit_threads(threads)
+    limit_threads(threads)
     choice = chosen(plan, row, results, load_dataset(plan.data))
     return f"{row.table} {row.profile} {row.name}: chosen on validation: {choice}"
 
@@ -88,13 +90,10 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     what = f"{row.table} {row.profile} {row.name} seed {seed}"
     if _too_late(deadline) or missing_candidates(row, results):
         return f"{what}: not begun, the time is used up"
-    _limit_threads(threads)
-    from .. import model_files
-    from .training import judged, train
-
+    limit_threads(threads)
     dataset = load_dataset(plan.data)
     choice = chosen(plan, row, results, dataset)
-    done = train(plan, row, choice, seed, dataset, row.settings["epochs"])
+    done = train(plan, row, choice, seed, dataset, row.settings["epochs"], LOOKS if seed == 0 else 1)
     file = results.model_file(row, seed)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +125,7 @@ def _too_late(deadline: float | None) -> bool:
     return deadline is not None and time.time() > deadline
 
 
-def _limit_threads(threads: int | None) -> None:
+def limit_threads(threads: int | None) -> None:
     """XLA reads this when its CPU client starts, at the first computation of the process."""
     if threads is not None:
         os.environ["NPROC"] = str(threads)

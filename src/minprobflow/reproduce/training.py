@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
 from ..data import Dataset
 from ..likelihood import Estimate, from_log_partition, log_likelihood, log_partition
 from ..models import RBM
 from ..models.base import Model
-from ..train import Epoch, fit
+from ..train import Epoch, constant_rate, fit
 from .experiments import Experiment, Row
 
-LOOKS = 8  # at the validation likelihood in a run
+LOOKS = 8  # at the validation likelihood in a run whose curve is drawn
 VALIDATION: dict[str, Any] = {"chains": 50, "betas": 1000}  # of AIS while a run goes on
 JUDGEMENT: dict[str, Any] = {"chains": 100, "max_betas": 16_000}  # of AIS in the end
 
@@ -42,9 +42,9 @@ def train(
     seed: int,
     dataset: Dataset,
     epochs: int,
-    look: bool = True,
+    looks: int = 1,
 ) -> Trained:
-    """Train with these settings, and look at the validation likelihood now and then."""
+    """Train with these settings, and look at the validation likelihood this many times, the last at the end."""
     settings = {**row.settings, **choice}
     plain = settings.get("plain", False)
     rate = settings["learning_rate"]
@@ -56,12 +56,12 @@ def train(
     curve: list[dict[str, float]] = []
     each: list[float] = []
     mark = time.process_time()
-    looks = set(np.linspace(0, epochs, min(LOOKS, epochs) + 1).round().astype(int).tolist()) if look else set()
+    looked_at = set(np.linspace(0, epochs, min(looks, epochs) + 1).round().astype(int).tolist()) if looks else set()
 
     def after(epoch: Epoch) -> None:
         nonlocal mark
         each.append(time.process_time() - mark)
-        if epoch.number in looks:
+        if epoch.number in looked_at:
             score = validation_score(experiment, epoch.model, dataset)
             curve.append({"epoch": epoch.number, "seconds": sum(each), "valid": score})
         mark = time.process_time()
@@ -76,7 +76,7 @@ def train(
         row.rule,
         epochs=epochs,
         batch_size=settings["batch_size"],
-        learning_rate=jax.tree_util.Partial(_constant, jnp.asarray(rate, float)) if plain else rate,
+        learning_rate=constant_rate(rate) if plain else rate,
         centred=not plain,
         l2=settings.get("l2", 0.0),
         average=settings.get("average"),
@@ -97,10 +97,6 @@ def as_in_the_scripts(key: Key[Array, ""], n_visible: int, n_hidden: int) -> RBM
     bound = 4 * np.sqrt(6 / (n_hidden + n_visible))
     weights = jax.random.uniform(key, (n_visible, n_hidden), minval=-bound, maxval=bound)
     return RBM(weights, jnp.zeros(n_visible), jnp.zeros(n_hidden))
-
-
-def _constant(rate: Float[Array, ""], step: Array) -> Float[Array, ""]:
-    return rate
 
 
 def validation_score(experiment: Experiment, model: Model, dataset: Dataset) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..likelihood.judge import free_energies
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from ..samplers import sample
-from ..train import Epoch, Fit, TrainState, begin, fit, state_from_bytes, state_to_bytes
+from ..train import Epoch, Fit, TrainState, begin, constant_rate, fit, state_from_bytes, state_to_bytes
 from . import bits
 
 
@@ -119,7 +118,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         state = self._state_to_go_on_from(model, rows, seed)
         rate = self._spec().default_rate if self.learning_rate is None else self.learning_rate
         epochs = int(state.step) // n_batches + 1  # exactly one more
-        return self._keep(self._train(model, rows, state=state, epochs=epochs, learning_rate=_Constant(float(rate))), rng)
+        return self._keep(self._train(model, rows, state=state, epochs=epochs, learning_rate=constant_rate(float(rate))), rng)
 
     def transform(self, X: Any) -> Float[np.ndarray, "n H"]:
         """The hidden units' means given X."""
@@ -263,16 +262,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     def _visible_means(self, hidden: Any) -> Float[np.ndarray, "n D"]:
         return expit(safe_sparse_dot(hidden.astype(np.float64), self.components_.astype(np.float64)) + self.intercept_visible_)
-
-
-@dataclass(frozen=True)
-class _Constant:
-    """A learning rate that does not decay. Equal rates are equal objects, so that one compiled epoch serves all calls."""
-
-    rate: float
-
-    def __call__(self, step: Any) -> float:
-        return self.rate
 
 
 def _seed(rng: np.random.RandomState) -> int:

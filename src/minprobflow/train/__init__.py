@@ -5,6 +5,7 @@ from .centring import centred_gradient
 from .checkpoint import load_state, save_state, state_from_bytes, state_to_bytes
 from .convex import ConvexFit, fit_convex
 from .loop import Epoch, Fit, begin, fit
+from .optimizer import constant_rate
 from .penalties import penalties
 from .state import Metrics, TrainState
 
@@ -17,6 +18,7 @@ __all__ = [
     "TrainState",
     "begin",
     "centred_gradient",
+    "constant_rate",
     "fit",
     "fit_convex",
     "load_state",

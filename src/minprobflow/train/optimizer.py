@@ -46,8 +46,17 @@ def decaying_rate(rate: float | Rate, total_steps: int) -> Rate:
     The result is a pytree: numbers in it are arguments of the compiled epoch, so that changing them compiles nothing.
     """
     if callable(rate):
-        return jax.tree_util.Partial(rate)
+        return rate if isinstance(rate, jax.tree_util.Partial) else jax.tree_util.Partial(rate)
     return jax.tree_util.Partial(_linear_decay, jnp.asarray(rate, float), jnp.asarray(total_steps, float))
+
+
+def constant_rate(rate: float) -> Rate:
+    """A learning rate that does not decay; a pytree as well, so that one compiled epoch serves all rates."""
+    return jax.tree_util.Partial(_constant, jnp.asarray(rate, float))
+
+
+def _constant(rate: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
+    return rate
 
 
 def _linear_decay(rate: Float[Array, ""], total_steps: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
