@@ -189,7 +189,7 @@ def quality() -> str:
         lines += ["| by | rule | epochs | seconds | test | 95% interval | verdict | there |", "|---|---|---|---|---|---|---|---|"]
         for line in about["lines"]:
             rule = line["rule"].upper() + (f"-{line['k']}" if "k" in line else "")
-            rule += "".join(f", {name} {line[name]}" for name in ("refresh", "n_particles") if name in line) + f", rate {line['rate']}"
+            rule += "".join(f", {name} {line[name]}" for name in ("refresh", "n_particles", "l2") if name in line) + f", rate {line['rate']}"
             compiling = f" + {line['compile_seconds']:.1f} compiling" if "compile_seconds" in line else ""
             interval = f"[{line['lower']:.2f}, {line['upper']:.2f}]" if line["upper"] > line["lower"] else "exact"
             there = "yes" if line["reached"] else "no"
@@ -206,12 +206,18 @@ def quality() -> str:
 def randomness() -> str:
     r = result("randomness")
     weak = "; ".join(f"{name} {size}: p = {p:g}, {verdict.lower()}" for name, size, p, verdict in r["not_passed"])
+    again = f" Those tests again, ten times as long: {_verdicts(r['again'])}." if r["again"] else ""
     control = ", ".join(f"p = {p:g}, {verdict.lower()}" for _, _, p, verdict in r["control"]["lines"])
     return (
         f"dieharder's tests on the samplers' own stream ({r['stream']}, {r['rounds']} rounds): {r['p_values']} p-values, {r['PASSED']} passed, "
         f"{r['WEAK']} weak, {r['FAILED']} failed{f' ({weak})' if weak else ''}. Weak means p below 0.005 or above 0.995, which one in a hundred "
-        f"is by chance. Control: with {r['control']['rounds']} rounds its first test gives {control}."
+        f"is by chance.{again} Control: with {r['control']['rounds']} rounds its first test gives {control}."
     )
+
+
+def _verdicts(lines: list[list]) -> str:
+    verdicts = [verdict.lower() for *_, verdict in lines]
+    return f"{len(verdicts)} p-values, " + ", ".join(f"{verdicts.count(kind)} {kind}" for kind in dict.fromkeys(verdicts))
 
 
 def performance_plot() -> None:
