@@ -28,6 +28,7 @@ def floating(x: Any) -> Float[Array, ...]:
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
 
 
+@jax.jit
 def logit(mean: Any) -> Any:
     """log(mean / (1 - mean))."""
     return jnp.log(mean) - jnp.log1p(-mean)
@@ -86,6 +87,7 @@ def squared_norm(tree: object) -> Float[Array, ""]:
     return sum((jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)), start=jnp.zeros(()))
 
 
+@jax.jit
 def all_finite(tree: object) -> Bool[Array, ""]:
     """Whether every number in every floating leaf is finite."""
     leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]

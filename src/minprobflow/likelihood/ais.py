@@ -7,6 +7,7 @@ samples of the model and give a figure that is too high on average, if those sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -75,8 +76,12 @@ def schedule(key: Key[Array, ""], model: Annealable, base: Model, name: str, n: 
 
 def base_samples(key: Key[Array, ""], base: Model, n: int) -> Num[np.ndarray, "n D"]:
     """Exact samples: one step of the kernel from anywhere, since the base's units are independent."""
-    start = jnp.zeros((n, base.space.size))
-    return np.asarray(default_kernel(base)(key, base, start)).astype(base.space.dtype)
+    return np.asarray(_base_samples(key, base, n)).astype(base.space.dtype)
+
+
+@partial(jax.jit, static_argnames="n")
+def _base_samples(key: Key[Array, ""], base: Model, n: int) -> Num[Array, "n D"]:
+    return default_kernel(base)(key, base, jnp.zeros((n, base.space.size)))
 
 
 def base_log_partition(base: Model) -> float:
