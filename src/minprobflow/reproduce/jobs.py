@@ -93,7 +93,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     limit_threads(threads)
     dataset = load_dataset(plan.data)
     choice = chosen(plan, row, results, dataset)
-    done = train(plan, row, choice, seed, dataset, row.settings["epochs"], LOOKS if seed == 0 else 1)
+    done = train(plan, row, choice, seed, dataset, choice.get("epochs", row.settings["epochs"]), LOOKS if seed == 0 else 1)
     file = results.model_file(row, seed)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

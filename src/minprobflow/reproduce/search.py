@@ -28,7 +28,6 @@ def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset)
     file = results.trials_file(row)
     recorded: list[dict[str, Any]] = results.read(file) or []
     trials = [trial for trial in recorded if trial["settings"] in candidates]
-    epochs = row.settings["search_epochs"]
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     spaces = {name: optuna.distributions.CategoricalDistribution(_ordered(candidates, name)) for name in candidates[0]}
     for trial in trials:
@@ -39,7 +38,7 @@ def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset)
 
     def objective(trial: Any) -> float:
         choice = {name: trial.suggest_categorical(name, space.choices) for name, space in spaces.items()}
-        done = train(experiment, row, choice, 0, dataset, epochs)
+        done = train(experiment, row, choice, 0, dataset, choice.get("epochs", row.settings.get("search_epochs")))
         record = {"settings": choice, "valid": done.curve[-1]["valid"], "curve": done.curve, "seconds": round(done.seconds, 2)}
         recorded.append({**record, "at": time.strftime("%Y-%m-%d %H:%M")})
         results.write(file, recorded)
