@@ -189,17 +189,27 @@ def quality() -> str:
         lines += ["| by | rule | epochs | seconds | test | 95% interval | verdict | there |", "|---|---|---|---|---|---|---|---|"]
         for line in about["lines"]:
             rule = line["rule"].upper() + (f"-{line['k']}" if "k" in line else "")
-            rule += "".join(f", {name} {line[name]}" for name in ("refresh", "n_particles", "l2") if name in line) + f", rate {line['rate']}"
+            rule += (
+                "".join(f", {name} {line[name]}" for name in ("refresh", "n_particles", "l2") if name in line) + f", rate {line['rate']}"
+            )
             compiling = f" + {line['compile_seconds']:.1f} compiling" if "compile_seconds" in line else ""
             interval = f"[{line['lower']:.2f}, {line['upper']:.2f}]" if line["upper"] > line["lower"] else "exact"
-            there = "yes" if line["reached"] else "no"
+            there = "yes" if line["reached"] else "by AIS alone" if line["test"] >= about["target"] else "no"
             lines.append(
                 f"| {line['by']} | {rule} | {line['epochs']} | {line['seconds']:.1f}{compiling} | {line['test']:.2f} | {interval} "
                 f"| {line['verdict']} | {there} |"
             )
-        ratio = about["ratio_to_sklearn"]
-        told = f"{ratio:.2f} of the time" if ratio else "not reached: no ratio to the time"
-        lines += ["", f"Our fastest way there takes {told} that scikit-learn takes for {about['sklearn_epochs']} epochs.", ""]
+        sure, alone = (
+            [
+                line["seconds"] / about["lines"][0]["seconds"]
+                for line in about["lines"]
+                if line["by"] == "minprobflow" and line[end] >= about["target"]
+            ]
+            for end in ("lower", "test")
+        )
+        found, caution = (sure, "") if sure else (alone, " (by AIS alone: its other side does not close)")
+        told = f"Our fastest way there takes {min(found):.2f} of the time" if found else "No rule got there; compare with the time"
+        lines += ["", f"{told} that scikit-learn takes for {about['sklearn_epochs']} epochs{caution if found else ''}.", ""]
     return "\n".join(lines).rstrip()
 
 

@@ -13,6 +13,7 @@ from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
 from .records import Results, spread, values
 
+PAPER_RUNS = 10
 NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
 
 
@@ -45,7 +46,9 @@ def table(results: Results, name: str, profile: str) -> str:
     columns = [(method, part) for method in plan.estimators for part in ("test", "train")]
     heads = ["row", *(f"{method.upper() if method != 'exact' else 'exact'} {part}: ours | paper" for method, part in columns)]
     heads += [
+        "ours less paper",
         "seconds: ours | paper",
+        "to the paper's figure",
         "batch: ours | paper",
         "epochs",
         "seeds",
@@ -70,8 +73,13 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
         ours = values(records, method, part)
         better = part == "test" and np.mean(ours) >= row.published[f"{method}_{part}"][0]
         cells += [f"**{spread(ours)}**" if better else spread(ours), "{:.2f} ± {:.2f}".format(*row.published[f"{method}_{part}"])]
+    method = columns[0][0]
+    target, deviation = row.published[f"{method}_test"]
+    difference = np.mean(values(records, method)) - target
+    cells.append(f"{difference:+.2f} ± {np.hypot(_error(values(records, method)), deviation / np.sqrt(PAPER_RUNS)):.2f}")
     settings = records[0]["settings"]
     cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
+    cells.append(_time_to(target, records[0]["curve"]))
     cells += [str(settings["batch_size"]), str(row.published["batch_size"]), str(settings["epochs"]), str(len(records))]
     if verdicts:
         kinds = [record["likelihood"]["ais"]["verdict"] for record in records]
@@ -79,6 +87,12 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
         cells.append(", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) + f"; gap {np.mean(gaps):.1f}")
     cells.append(", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in settings.items() if name not in NOT_SHOWN))
     return "| " + " | ".join(cells) + " |"
+
+
+def _time_to(target: float, curve: list[dict[str, float]]) -> str:
+    """Seconds until the validation likelihood was there, at the first of a run's looks that saw it."""
+    there = [point["seconds"] for point in curve if point["valid"] >= target]
+    return f"{there[0]:.0f}" if there else "no"
 
 
 def significance(results: Results, name: str, profile: str) -> str:
@@ -104,7 +118,7 @@ def _paired(a: list[dict[str, Any]], b: list[dict[str, Any]], method: str) -> np
     return np.asarray([(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]).reshape(-1, 2)
 
 
-def _error(values: np.ndarray) -> float:
+def _error(values: Any) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
