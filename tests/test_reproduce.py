@@ -21,7 +21,16 @@ def tiny(names=("CD1", "FPMPF10"), **settings):
     plan = experiment("table1", "best")
     rows = []
     for row in plan.selected(list(names)):
-        small = {**row.settings, "learning_rate": [0.01, 1.0], "refresh": 2, "epochs": 3, "search_epochs": 2, "batch_size": 100, **settings}
+        small = {
+            **row.settings,
+            "learning_rate": [0.01, 1.0],
+            "l2": 0.0,
+            "refresh": 2,
+            "epochs": 3,
+            "search_epochs": 2,
+            "batch_size": 100,
+            **settings,
+        }
         if row.rule in ("cd", "mpf-1flip"):
             small.pop("refresh")
         rows.append(dataclasses.replace(row, settings=small, rule_settings={"k": 2}))
@@ -104,6 +113,30 @@ def test_the_search_takes_the_best_on_validation(small, tmp_path):
     assert choice == best["settings"]
     model = training.train(small, row, choice, 0, digits, 2).model
     assert best["valid"] == pytest.approx(mpf.log_likelihood(model, digits.valid).value)
+
+
+def test_a_length_that_is_searched_over_is_run_as_it_was_tried(tmp_path, monkeypatch):
+    plan = tiny(("CD1",), learning_rate=1.0, epochs=[1, 4])
+    lengths, train = [], training.train
+    for module in (search, jobs):
+        monkeypatch.setattr(module, "train", lambda *a: lengths.append(a[5]) or train(*a))
+    results = Results(tmp_path)
+    assert jobs.run(plan, seeds=1, results=results, report=lambda line: None) == 0
+    (record,) = results.records("table1", "best")
+    assert lengths == [1, 4, record["chosen"]["epochs"]] and record["settings"]["epochs"] == lengths[-1] == record["curve"][-1]["epoch"]
+
+
+def test_the_difference_from_the_paper_and_the_time_to_its_figure(tmp_path):
+    results, (row,) = Results(tmp_path), experiment("table1", "best").selected(["CD1"])
+    paper, deviation = row.published["exact_test"]
+    for seed, value in enumerate((paper + 1.0, paper + 3.0)):
+        part = {"value": value, "stderr": 0.0, "lower": value, "upper": value}
+        record = {"row": "CD1", "seed": seed, "seconds": 9.0, "settings": {"batch_size": 1, "epochs": 3}}
+        record["curve"] = [{"epoch": i, "seconds": 3.0 * i, "valid": paper - 1.5 + i} for i in (1, 2, 3)]
+        results.write(results.record_file(row, seed), {**record, "likelihood": {"exact": {"test": part, "train": part}}})
+    line = next(line for line in page.table(results, "table1", "best").splitlines() if line.startswith("| CD1 |"))
+    error = np.hypot(1.0, deviation / np.sqrt(10))  # two figures 2 apart: standard deviation sqrt 2, of the mean 1
+    assert f"| +2.00 ± {error:.2f} | 9 | {row.published['seconds']:.0f} | 6 |" in line
 
 
 def test_nothing_is_begun_after_the_budget(small, tmp_path):

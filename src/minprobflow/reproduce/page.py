@@ -76,7 +76,8 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
     method = columns[0][0]
     target, deviation = row.published[f"{method}_test"]
     difference = np.mean(values(records, method)) - target
-    cells.append(f"{difference:+.2f} ± {np.hypot(_error(values(records, method)), deviation / np.sqrt(PAPER_RUNS)):.2f}")
+    error = np.hypot(_error(values(records, method)), deviation / np.sqrt(PAPER_RUNS))
+    cells.append(f"{difference:+.2f}" + (f" ± {error:.2f}" if len(records) > 1 else ""))
     settings = records[0]["settings"]
     cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
     cells.append(_time_to(target, records[0]["curve"]))
@@ -89,7 +90,7 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
     return "| " + " | ".join(cells) + " |"
 
 
-def _time_to(target: float, curve: list[dict[str, float]]) -> str:
+def _time_to(target: float, curve: list[dict[str, Any]]) -> str:
     """Seconds until the validation likelihood was there, at the first of a run's looks that saw it."""
     there = [point["seconds"] for point in curve if point["valid"] >= target]
     return f"{there[0]:.0f}" if there else "no"

@@ -38,7 +38,8 @@ def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset)
 
     def objective(trial: Any) -> float:
         choice = {name: trial.suggest_categorical(name, space.choices) for name, space in spaces.items()}
-        done = train(experiment, row, choice, 0, dataset, choice.get("epochs", row.settings.get("search_epochs")))
+        epochs = choice["epochs"] if "epochs" in choice else row.settings["search_epochs"]
+        done = train(experiment, row, choice, 0, dataset, epochs)
         record = {"settings": choice, "valid": done.curve[-1]["valid"], "curve": done.curve, "seconds": round(done.seconds, 2)}
         recorded.append({**record, "at": time.strftime("%Y-%m-%d %H:%M")})
         results.write(file, recorded)
