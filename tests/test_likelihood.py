@@ -8,7 +8,7 @@ import pytest
 
 import minprobflow as mpf
 from minprobflow.likelihood import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
-from minprobflow.likelihood.csl import _log_conditionals
+from minprobflow.likelihood.csl import _log_conditionals, _summary
 
 RBMS = [m for m in laws.MODELS.values() if isinstance(m, mpf.RBM)]
 every_rbm = pytest.mark.parametrize("model", RBMS, ids=[f"tau{m.tau}" for m in RBMS])
@@ -67,6 +67,14 @@ def test_csl_approaches_the_likelihood_from_below(model):
     assert np.mean(few) < exact(model, DATA) + 2 * error
     data_start = mpf.log_likelihood(model, DATA, "csl", chains=200, samples=50, burn_in=50, start="data")
     assert data_start.value == pytest.approx(exact(model, DATA), abs=4 * data_start.stderr + 0.02)
+
+
+def test_the_error_of_csl_is_that_of_a_mean_over_groups_of_chains():
+    shares = 1 + 0.01 * np.random.default_rng(0).normal(size=10)  # so near 1 that the logarithm is straight
+    sums = np.log(100 * shares)[None, :, None].repeat(2, axis=0)
+    found = _summary(sums, 1000)
+    assert found.stderr == pytest.approx(shares.std(ddof=1) / np.sqrt(10), rel=0.01)
+    assert found.value == pytest.approx(np.log(shares.mean()), abs=1e-12)
 
 
 @every_rbm
