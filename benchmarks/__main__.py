@@ -11,6 +11,8 @@ from pathlib import Path
 
 import jax
 
+from benchmarks.parts import RESULTS, partial_file
+
 CORRECTNESS = (
     "golden",
     "calibration",
@@ -35,7 +37,6 @@ SPEED = (
     "ising",
 )  # make bench
 NAMES = CORRECTNESS + SPEED
-RESULTS = Path(__file__).parent / "results"
 
 
 def machine() -> dict[str, object]:
@@ -64,6 +65,7 @@ def main() -> None:
         record = {"benchmark": name, "machine": machine(), "seconds": round(time.perf_counter() - begun, 1), **result}
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        partial_file(name).unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,20 @@
 """The paper's tables as jobs: what is planned, searched, recorded, resumed and shown."""
 
 import dataclasses
+import functools
+import importlib.util
 import json
 import os
 import pathlib
+import pickle
+import re
+import time
 
 import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow.reproduce import equal_time, jobs, page, search, training
+from minprobflow.reproduce import equal_time, figures, jobs, page, search, training
 from minprobflow.reproduce.experiments import PROFILES, TABLES, experiment, published
 from minprobflow.reproduce.records import Results
 
@@ -40,8 +45,21 @@ def tiny(names=("CD1", "FPMPF10"), **settings):
 @pytest.fixture
 def small(monkeypatch):
     plan = tiny()
-    monkeypatch.setattr(jobs, "experiment", lambda table, profile: plan)
+    for module in (jobs, page, figures):
+        monkeypatch.setattr(module, "experiment", lambda table, profile: plan)
     return plan
+
+
+def keep(results, table, name, seed, test, seconds=9.0, curve=(), **of_ais):
+    """Write a record as of profile quick, which has nothing to search for."""
+    plan = experiment(table, "quick")
+    (row,) = plan.selected([name])
+    part = {"value": test, "stderr": 0.0, "lower": test, "upper": test}
+    likelihood = {method: {"test": part, "train": part, "verdict": "trusted", "settings": {"gap": 0.1}} for method in plan.estimators}
+    likelihood.get("ais", {}).update(of_ais)
+    record = {"table": table, "profile": "quick", "row": name, "seed": seed, "settings": row.resolved({}), "seconds": seconds}
+    results.write(results.record_file(row, seed), {**record, "curve": list(curve), "likelihood": likelihood})
+    return row
 
 
 def test_all_45_rows_are_planned_under_every_profile():
@@ -52,8 +70,10 @@ def test_all_45_rows_are_planned_under_every_profile():
             for row in plan.rows:
                 for choice in row.candidates():
                     assert not any(isinstance(value, list) for value in {**row.settings, **choice}.values())
-                refresh = row.settings.get("refresh", 1)
-                assert mpf.rule(row.rule, **row.rule_settings) and refresh
+                    settings = {name: value for name, value in row.resolved(choice).items() if name in training.RULE_SETTINGS}
+                    if settings.get("refresh") == "epoch":
+                        settings["refresh"] = 500
+                    mpf.rule(row.rule, **settings)  # a wrong setting is seen here, not hours into a run
                 assert (row.settings["batch_size"] == row.published["batch_size"]) or profile != "paper"
                 searched = len(row.candidates()) > 1 and not isinstance(row.settings["epochs"], list)
                 assert not searched or row.settings["search_epochs"] <= row.settings["epochs"]
@@ -88,7 +108,7 @@ def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, 
     assert len(results.records("table1", "best")) == 1
     trained = []
     train = training.train
-    monkeypatch.setattr(jobs, "train", lambda *a, **k: trained.append(a[3]) or train(*a, **k))
+    monkeypatch.setattr(jobs, "train", lambda *a, **k: trained.append(a[2]) or train(*a, **k))
     monkeypatch.setattr(search, "train", None)  # searches are on record: none may run again
     assert jobs.reproduce("table1", results=results, report=lines.append) == 0
     assert first.read_bytes() == before and trained == [0, 1, 1]
@@ -99,56 +119,118 @@ def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, 
     digits = mpf.load_dataset("digits")
     assert record["likelihood"]["exact"]["test"]["value"] == pytest.approx(mpf.log_likelihood(model, digits.test).value)
     shown = page.table(results, "table1", "best")
-    assert "| CD1 |" in shown and "Not run yet: PCD1" in shown
-    assert "FPMPF10" in page.significance(results, "table1", "best") or "No pairs" in page.significance(results, "table1", "best")
+    assert "| CD1 |" in shown and "| FPMPF10 |" in shown
+    assert page.significance(results, "table1", "best") == "No pairs yet."  # CD10 was not run
+
+
+def without_test(dataset):
+    """The data set as a search may see it."""
+    return dataset._replace(test=np.full_like(dataset.test, 9))  # no binary data: whoever looks at it is refused
 
 
 def test_the_search_takes_the_best_on_validation(small, tmp_path):
     results, digits = Results(tmp_path), mpf.load_dataset("digits")
     row = small.rows[0]
-    choice = search.chosen(small, row, results, digits)
+    assert search.chosen(row, results) is None
+    search.search(small, row, results, without_test(digits))
     trials = json.loads(results.trials_file(row).read_text())
-    assert [trial["settings"] for trial in trials] == row.candidates()
+    assert [trial["choice"] for trial in trials] == row.candidates() and not search.untried(row, results)
     best = max(trials, key=lambda trial: trial["valid"])
-    assert choice == best["settings"]
-    model = training.train(small, row, choice, 0, digits, 2).model
-    assert best["valid"] == pytest.approx(mpf.log_likelihood(model, digits.valid).value)
+    assert search.chosen(row, results) == best["choice"]
+    model = training.train(small, best["settings"], 0, digits).model
+    assert best["settings"]["epochs"] == 2 and best["valid"] == pytest.approx(mpf.log_likelihood(model, digits.valid).value)
+
+
+def test_where_the_likelihood_is_estimated_the_lower_end_is_what_is_chosen_by(monkeypatch):
+    plan, digits = dataclasses.replace(tiny(), estimators=("ais",)), mpf.load_dataset("digits")
+    monkeypatch.setattr(training, "VALIDATION", {"chains": 10, "betas": 20})
+    model = mpf.RBM.init(0, 64, 4, data=digits.train)
+    by_hand = mpf.log_likelihood(model, digits.valid, "ais", base_data=digits.train, chains=10, betas=20)
+    assert training.validation_score(plan, model, without_test(digits)) == by_hand.lower < by_hand.value
 
 
 def test_a_length_that_is_searched_over_is_run_as_it_was_tried(tmp_path, monkeypatch):
     plan = tiny(("CD1",), learning_rate=1.0, epochs=[1, 4])
     lengths, train = [], training.train
     for module in (search, jobs):
-        monkeypatch.setattr(module, "train", lambda *a: lengths.append(a[5]) or train(*a))
+        monkeypatch.setattr(module, "train", lambda *a: lengths.append(a[1]["epochs"]) or train(*a))
     results = Results(tmp_path)
     assert jobs.run(plan, seeds=1, results=results, report=lambda line: None) == 0
     (record,) = results.records("table1", "best")
-    assert lengths == [1, 4, record["chosen"]["epochs"]] and record["settings"]["epochs"] == lengths[-1] == record["curve"][-1]["epoch"]
+    assert lengths == [1, 4, record["settings"]["epochs"]] and lengths[-1] == record["curve"][-1]["epoch"]
+
+
+def test_what_was_made_under_other_settings_is_made_anew(tmp_path, monkeypatch):
+    results = Results(tmp_path)
+    run = functools.partial(jobs.run, seeds=1, results=results, report=lambda line: None)
+    old, longer, thorough = (tiny(("CD1",), **settings) for settings in ({}, {"epochs": 4}, {"epochs": 4, "search_epochs": 3}))
+    assert run(old) == 0
+    (record,) = search.current(old, results)["CD1"]
+    assert record["settings"]["epochs"] == 3 and search.current(longer, results) == {"CD1": []}  # and no page shows it
+    assert run(longer) == 0
+    (record,) = search.current(longer, results)["CD1"]
+    assert record["settings"]["epochs"] == 4
+    assert len(search.untried(longer.rows[0], results)) == 0 and len(search.untried(thorough.rows[0], results)) == 2
+    assert run(thorough) == 0 and len(results.read(results.trials_file(old.rows[0]))) == 4  # trials stay on record
+
+
+def test_a_candidate_that_diverges_is_recorded_and_not_chosen(tmp_path):
+    plan, results, lines = tiny(("CD1",), learning_rate=[3e38, 0.1]), Results(tmp_path), []
+    assert jobs.run(plan, seeds=1, results=results, report=lines.append) == 0
+    bad, good = results.read(results.trials_file(plan.rows[0]))
+    assert bad["valid"] is None and "non-finite" in bad["diverged"] and np.isfinite(good["valid"])
+    assert search.chosen(plan.rows[0], results) == {"learning_rate": 0.1}
+    only = tiny(("CD1",), learning_rate=3e38)
+    assert jobs.run(only, seeds=1, results=Results(tmp_path / "other"), report=lines.append) == 1 and "non-finite" in lines[-1]
+    problem = mpf.TrainingDiverged("message", 3, None)
+    assert str(pickle.loads(pickle.dumps(problem))) == "message"  # as joblib sends it
 
 
 def test_the_difference_from_the_paper_and_the_time_to_its_figure(tmp_path):
-    results, (row,) = Results(tmp_path), experiment("table1", "best").selected(["CD1"])
-    paper, deviation = row.published["exact_test"]
+    results = Results(tmp_path)
+    paper, deviation = published()["table1"][0]["exact_test"]
     for seed, value in enumerate((paper + 1.0, paper + 3.0)):
-        part = {"value": value, "stderr": 0.0, "lower": value, "upper": value}
-        record = {"row": "CD1", "seed": seed, "seconds": 9.0, "settings": {"batch_size": 1, "epochs": 3}}
-        record["curve"] = [{"epoch": i, "seconds": 3.0 * i, "valid": paper - 1.5 + i} for i in (1, 2, 3)]
-        results.write(results.record_file(row, seed), {**record, "likelihood": {"exact": {"test": part, "train": part}}})
-    line = next(line for line in page.table(results, "table1", "best").splitlines() if line.startswith("| CD1 |"))
+        curve = [{"epoch": i, "seconds": 3.0 * i, "valid": paper - 1.5 + i} for i in (1, 2, 3)]
+        row = keep(results, "table1", "CD1", seed, value, curve=curve)
+    shown = page.table(results, "table1", "quick")
+    line = next(line for line in shown.splitlines() if line.startswith("| CD1 |"))
     error = np.hypot(1.0, deviation / np.sqrt(10))  # two figures 2 apart: standard deviation sqrt 2, of the mean 1
-    assert f"| +2.00 ± {error:.2f} | 9 | {row.published['seconds']:.0f} | 6 |" in line
+    assert f"| +2.00 ± {error:.2f} | 9 | {row.published['seconds']:.0f} | 6 |" in line and f"**{paper + 2:.2f} ± 1.41**" in line
+    assert "Not run yet: PCD1" in shown and page.differing(results, "table1", "quick") == []
+    for seed in (0, 1):
+        keep(results, "table1", "CD10", seed, -100.0 - seed)
+    assert page.differing(results, "table1", "quick") == ["CD10"]
+
+
+def test_a_figure_that_ais_does_not_trust_is_marked_and_wins_nothing(tmp_path):
+    results = Results(tmp_path)
+    keep(results, "table2", "CD10", 0, -80.0)
+    keep(results, "table2", "FPMPF10", 0, -70.0, verdict="do not trust", settings={"gap": 30.0})
+    lines = {line.split("|")[1].strip(): line for line in page.table(results, "table2", "quick").splitlines() if line.startswith("|")}
+    assert "| **-80.00** |" in lines["CD10"] and "1 trusted; gap 0.1" in lines["CD10"]
+    assert "| -70.00 ? |" in lines["FPMPF10"] and "1 do not trust; gap 30.0" in lines["FPMPF10"]
+    assert "**-70.00" in lines["FPMPF10"].split("|")[6]  # CSL, a lower bound, may win
+    assert "| +10.00 ? | one seed |" in page.significance(results, "table2", "quick")
 
 
 def test_nothing_is_begun_after_the_budget(small, tmp_path):
     lines = []
     assert jobs.reproduce("table1", budget=-1.0, results=Results(tmp_path), report=lines.append) == 4
-    assert not list(tmp_path.rglob("*.json")) and all("time is used up" in line for line in lines)
+    assert not list(tmp_path.rglob("*.json")) and all("not begun" in line for line in lines)
+
+
+def test_a_search_stops_at_the_deadline_between_trials(small, tmp_path):
+    results, digits, row = Results(tmp_path), mpf.load_dataset("digits"), small.rows[0]
+    search.search(small, row, results, digits, deadline=time.time() - 1)
+    assert len(search.untried(row, results)) == 1
+    search.search(small, row, results, digits)
+    assert not search.untried(row, results) and len(search.trials(row, results)) == 2
 
 
 def test_the_paper_profile_is_plain_descent():
     plan = tiny(("FMPF10",), plain=True, learning_rate=0.01, refresh="epoch", min_ess=0.0)
     digits = mpf.load_dataset("digits")
-    done = training.train(plan, plan.rows[0], {}, 0, digits, 2)
+    done = training.train(plan, {**plan.rows[0].resolved({}), "epochs": 2}, 0, digits)
     by_hand = mpf.fit(
         lambda key: training.as_in_the_scripts(key, 64, 4),
         digits.train,
@@ -162,48 +244,69 @@ def test_the_paper_profile_is_plain_descent():
 
 
 def test_jobs_go_through_joblib(small, tmp_path):
-    quick = dataclasses.replace(
-        small, rows=tuple(dataclasses.replace(r, settings={**r.settings, "learning_rate": 0.1}) for r in small.rows)
-    )
-    results = Results(tmp_path)
-    arguments = {"results": results, "deadline": None, "threads": 1}
-    done = list(jobs._parallel("loky", 2, jobs._run_job, [(quick, row, 0) for row in quick.rows], arguments))
-    assert len(done) == 2 and len(results.records("table1", "best")) == 2
-    with pytest.raises(mpf.InputError, match="no engine 'lokey'"):
-        list(jobs._parallel("lokey", 2, jobs._run_job, [(quick, quick.rows[0], 0)], arguments))
+    results, lines = Results(tmp_path), []
+    assert jobs.run(small, seeds=1, jobs=2, results=results, report=lines.append) == 0
+    assert len(results.records("table1", "best")) == 2 and sum("chosen on validation" in line for line in lines) == 2
+    for count in (1, 2):
+        with pytest.raises(mpf.InputError, match="no engine 'lokey'"):
+            jobs.run(small, seeds=2, jobs=count, engine="lokey", results=results)
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray"])
+def test_engines_that_are_not_installed_say_so(small, tmp_path, engine):
+    if importlib.util.find_spec("distributed" if engine == "dask" else "ray"):
+        pytest.skip(f"{engine} is installed here")
+    with pytest.raises(mpf.InputError, match=f"engine {engine} is not installed"):
+        jobs.run(small, jobs=2, engine=engine, results=Results(tmp_path))
 
 
 def test_significance_is_paired(tmp_path):
-    results = Results(tmp_path)
-    plan = experiment("table1", "best")
-    rng = np.random.default_rng(0)
+    results, rng = Results(tmp_path), np.random.default_rng(0)
     luck = rng.normal(size=8)
-    for name, offset in (("CD10", 0.0), ("FMPF10", 0.5)):
-        (row,) = plan.selected([name])
-        for seed in range(8):
-            value = -135 + luck[seed] + offset + 0.1 * rng.normal()
-            part = {"value": value, "stderr": 0.0, "lower": value, "upper": value}
-            likelihood = {"exact": {"test": part, "train": part, "verdict": "trusted", "settings": {}}}
-            record = {
-                "row": name,
-                "seed": seed,
-                "seconds": 10.0 + offset,
-                "likelihood": likelihood,
-                "settings": {"batch_size": 1, "epochs": 1},
-            }
-            results.write(results.record_file(row, seed), record)
-    line = page.significance(results, "table1", "best").splitlines()[-1]
-    a, b = (
-        np.asarray([r["likelihood"]["exact"]["test"]["value"] for r in results.by_row("table1", "best")[n]]) for n in ("FMPF10", "CD10")
-    )
-    error = (a - b).std(ddof=1) / np.sqrt(8)
-    assert line.startswith(f"| 10 | FMPF10 | {(a - b).mean():+.2f} ± {error:.2f} |") and line.endswith("| 1.05 |")
+    cd = -135 + luck + 0.1 * rng.normal(size=8)
+    fmpf = -134.5 + luck + 0.1 * rng.normal(size=8)
+    for seed in range(8):
+        keep(results, "table1", "CD10", seed, cd[seed], seconds=10.0)
+        keep(results, "table1", "FMPF10", seed, fmpf[seed], seconds=10.5)
+        keep(results, "table1", "PMPF10", seed, cd[seed])
+    same, line = page.significance(results, "table1", "quick").splitlines()[-1:-3:-1]
+    error = (fmpf - cd).std(ddof=1) / np.sqrt(8)
+    assert line.startswith(f"| 10 | FMPF10 | {(fmpf - cd).mean():+.2f} ± {error:.2f} |") and line.endswith("| 1.05 |")
     assert float(line.split("|")[4]) < 1e-4  # luck that both share does not count
+    assert "| +0.00 ± 0.00 | the same runs |" in same
 
 
-def test_the_page_is_up_to_date():
+def test_the_page_is_up_to_date_and_whole():
     text = (ROOT / "docs" / "reproduction.md").read_text()
     assert page.filled(Results(ROOT / "results"), text) == text
+    for table in TABLES:
+        parts = [f"{table}-{profile}{more}" for profile in ("best", "paper") for more in ("", "-significance")]
+        for part in [*parts, *([f"{table}-time"] if table in equal_time.BUDGETS else [])]:
+            assert text.count(f"<!-- {part} -->") == 1, part
+
+
+def test_every_row_that_differs_from_the_paper_is_discussed():
+    text = (ROOT / "docs" / "reproduction.md").read_text()
+    prose = re.sub(r"<!-- table.*?<!-- end -->", "", text, flags=re.DOTALL).partition("## Where we differ from the paper")[2]
+    for table in TABLES:
+        about = prose.partition(f"### Table {table[-1]}")[2].partition("###")[0]
+        for profile in ("best", "paper"):
+            missing = [row for row in page.differing(Results(ROOT / "results"), table, profile) if not re.search(rf"\b{row}\b", about)]
+            assert not missing, (table, profile, missing)
+
+
+def test_figures(small, tmp_path, monkeypatch):
+    results, lines = Results(tmp_path / "results", tmp_path / "models"), []
+    monkeypatch.setattr(figures, "TABLES", ("table1",))
+    with pytest.raises(mpf.InputError, match="nothing of profile best to draw"):
+        figures.draw(results, tmp_path / "images")
+    jobs.run(small, seeds=1, results=results, report=lines.append)
+    files = figures.draw(results, tmp_path / "images", report=lines.append)
+    assert sorted(file.name for file in files) == ["table1-curves.png", "table1-filters.png", "table1-samples.png"]
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+    results.model_file(small.rows[0], 0).unlink()
+    figures.draw(results, tmp_path / "images", report=lines.append)
+    assert "no model of CD1" in lines[-1]
 
 
 def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatch):

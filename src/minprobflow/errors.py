@@ -24,3 +24,6 @@ class TrainingDiverged(RuntimeError):
         super().__init__(message)
         self.step = step
         self.state = state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.step, None)  # from process to process it goes without the state

@@ -48,7 +48,7 @@ def main() -> None:
         print(f"error: {problem}: mend that, and go on with --resume if it was a training run", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("stopped; a training run goes on with --resume", file=sys.stderr)
+        print("stopped; a training run goes on with --resume, a reproduction with the same command", file=sys.stderr)
         sys.exit(1)
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ..errors import InputError
+
+EQUAL_TIME = ("time1", "time2")
+
 HELP = """Reproduce the paper's tables and figures. Results accumulate: running again only adds what is missing.
 
 Each finished (row, seed) is one JSON record in the results folder; settings are chosen on the validation split, and every
-trial is recorded. `time1` and `time2` compare the rules in equal time, with the data and hidden units of table1 and table2.
+trial is recorded. `time1` and `time2` compare the rules in equal time, with the data and hidden units of table1 and table2 (rows
+such as PCD1 and FPMPF10-refresh5; no profile).
 `page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves.
 
 Examples:
@@ -27,7 +33,7 @@ Examples:
 def reproduce(
     what: Annotated[str, typer.Argument(metavar="table1|table2|table3|time1|time2|figures|page", help="what to make")],
     profile: Annotated[str, typer.Option(help="best (our recipe), paper (as the paper describes) or quick (minutes)")] = "best",
-    rows: Annotated[str | None, typer.Option(metavar="ROW,ROW", help="rows such as CD10,FPMPF10  [default: all 15]")] = None,
+    rows: Annotated[str | None, typer.Option(metavar="ROW,ROW", help="rows such as CD10,FPMPF10  [default: all]")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="of each row  [default: the profile's]")] = None,
     budget: Annotated[float | None, typer.Option(metavar="MINUTES", help="start nothing new after this time")] = None,
     engine: Annotated[str, typer.Option(help="a joblib backend: loky; dask or ray where installed")] = "loky",
@@ -37,27 +43,35 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:
     """Reproduce a table, the figures, or the page made of them."""
-    from ..reproduce import equal_time, figures, page
+    from ..reproduce import equal_time, experiments, figures, page
     from ..reproduce import jobs as running
     from ..reproduce.records import Results
 
+    if what not in (*experiments.TABLES, *EQUAL_TIME, "figures", "page"):
+        raise InputError(f"unknown {what!r}: use one of {', '.join((*experiments.TABLES, *EQUAL_TIME, 'figures', 'page'))}")
     place = Results(results, models)
+    say = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
     if what == "page":
-        print(page.write_page(place, Path("docs/reproduction.md")))
+        file = Path("docs/reproduction.md")
+        if not file.is_file():
+            raise InputError("there is no docs/reproduction.md here: run this in a checkout of minprobflow")
+        print(page.write_page(place, file))
         return
     if what == "figures":
-        for file in figures.draw(place, Path("docs/images")):
+        for file in figures.draw(place, Path("docs/images"), profile, say):
             print(file)
         return
-    say = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
     names = None if rows is None else [name.strip() for name in rows.split(",")]
-    options: dict[str, Any] = {"seeds": seeds, "budget": budget, "engine": engine, "jobs": jobs, "results": place, "report": say}
-    if what in ("time1", "time2"):
-        table = what.replace("time", "table")
-        missing = sum(running.run(plan, names, **options) for plan in equal_time.plans(table, place))
+    options: dict[str, Any] = {"seeds": seeds, "engine": engine, "jobs": jobs, "results": place, "report": say}
+    begun = time.time()
+    if what in EQUAL_TIME:
+        table, missing = what.replace("time", "table"), 0
+        for plan in equal_time.plans(table, place):
+            left = None if budget is None else budget - (time.time() - begun) / 60
+            missing += running.run(plan, names, budget=left, **options)
         print(equal_time.table(place, table))
     else:
-        missing = running.reproduce(what, profile, names, **options)
+        missing = running.reproduce(what, profile, names, budget=budget, **options)
         print(page.table(place, what, profile))
     if missing:
         say(f"{missing} (row, seed) records are still missing: run the same command again to go on")

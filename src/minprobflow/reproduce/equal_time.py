@@ -1,12 +1,13 @@
 """The paper's own question: in equal time, does MPF that keeps its particles for several updates beat CD and PCD?
 
 Every variant gets the same processor seconds of updates: as many epochs as fit, by a measurement of each variant's epochs on one
-thread before. Its rate, which decays to zero over the run, is chosen on the validation split for that length.
+thread before. Its rate, which decays to zero over the run, and its penalty are chosen on the validation split for that length.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,20 @@ import numpy as np
 from ..data import load_dataset
 from .experiments import Experiment, Row, experiment
 from .jobs import limit_threads
-from .records import Results, spread, values
+from .records import Results, doubt, spread, values
+from .search import current
 from .training import train
 
 BUDGETS = {"table1": (10, 40), "table2": (20, 80)}  # seconds
-RATES: dict[str, list[float]] = {
-    "cd": [0.1, 0.2, 0.4],
-    "pcd": [0.1, 0.2, 0.4],
-    "mpf-1flip": [10.0, 30.0, 100.0],
-    "fmpf": [0.2, 0.4, 0.8],  # twice those of CD: the gradient is half as large
-    "pmpf": [0.2, 0.4, 0.8],
-    "fpmpf": [0.2, 0.4, 0.8],
+CD = {"learning_rate": [0.2, 0.4, 0.8], "l2": [0.0, 1e-3]}
+MPF = {"learning_rate": [0.4, 0.8, 1.6], "l2": [0.0, 5e-4]}  # the gradient is half as large as that of CD
+SEARCHED: dict[str, dict[str, list[float]]] = {
+    "cd": CD,
+    "pcd": CD,
+    "mpf-1flip": {"learning_rate": [10.0, 30.0, 100.0], "l2": [0.0, 1e-4]},
+    "fmpf": MPF,
+    "pmpf": MPF,
+    "fpmpf": MPF,
 }
 REFRESH = (1, 5, 20)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -46,8 +50,13 @@ def plans(table: str, results: Results) -> list[Experiment]:
     """One experiment a budget of time; measures the variants' epochs if that is not on record."""
     limit_threads(1)  # here, and through the environment in the processes that run the plans
     base = _without_rows(table)
-    seconds = _seconds_per_epoch(base, results)
-    return [_plan(base, budget, seconds) for budget in BUDGETS[table]]
+    _measure(base, results)
+    return _recorded_plans(base, results)
+
+
+def _recorded_plans(base: Experiment, results: Results) -> list[Experiment]:
+    seconds = results.read(_timing_file(base, results)) or {}
+    return [_plan(base, budget, seconds) for budget in BUDGETS[base.table]]
 
 
 def _without_rows(table: str) -> Experiment:
@@ -60,37 +69,46 @@ def _plan(base: Experiment, budget: int, seconds: dict[str, float]) -> Experimen
     profile = f"time-{budget}s"
     rows = []
     for name, (rule, rule_settings) in VARIANTS.items():
-        epochs = max(round(budget / seconds[name]), 1)
-        settings = {"learning_rate": RATES[rule], "batch_size": BATCH_SIZE, "epochs": epochs, "search_epochs": epochs}
-        rows.append(Row(base.table, profile, name, rule, rule_settings, settings, {}))
+        if name in seconds:
+            epochs = max(round(budget / seconds[name]), 1)
+            settings = {**SEARCHED[rule], "batch_size": BATCH_SIZE, "epochs": epochs, "search_epochs": epochs}
+            rows.append(Row(base.table, profile, name, rule, rule_settings, settings, {}))
     return dataclasses.replace(base, profile=profile, rows=tuple(rows))
 
 
-def _seconds_per_epoch(base: Experiment, results: Results) -> dict[str, float]:
-    """The best of some rounds in turn, so that what else the machine does weighs on all alike."""
-    file = results.place / base.table / "seconds-per-epoch.json"
-    known: dict[str, float] | None = results.read(file)
-    if known is not None and known.keys() >= VARIANTS.keys():
-        return known
-    dataset = load_dataset(base.data)
-    found: dict[str, float] = dict.fromkeys(VARIANTS, float("inf"))
-    for _ in range(ROUNDS):
-        for name, (rule, rule_settings) in VARIANTS.items():
-            row = Row(base.table, "time", name, rule, rule_settings, {"learning_rate": RATES[rule][0], "batch_size": BATCH_SIZE}, {})
-            done = train(base, row, {}, 0, dataset, TIMED_EPOCHS, looks=0)
-            found[name] = min(found[name], done.seconds / TIMED_EPOCHS)
-    results.write(file, found)
-    return found
+def _timing_file(base: Experiment, results: Results) -> Path:
+    return results.place / base.table / "seconds-per-epoch.json"
+
+
+def _measure(base: Experiment, results: Results) -> None:
+    """Seconds an epoch of the variants that are not on record: the best of some rounds in turn, so that what else the machine does
+    weighs on all alike."""
+    file = _timing_file(base, results)
+    known: dict[str, float] = results.read(file) or {}
+    found = dict.fromkeys([name for name in VARIANTS if name not in known], float("inf"))
+    dataset = load_dataset(base.data) if found else None
+    for name in [*found] * ROUNDS:
+        assert dataset is not None
+        rule, rule_settings = VARIANTS[name]
+        settings = {"rule": rule, **rule_settings, "learning_rate": SEARCHED[rule]["learning_rate"][0], "batch_size": BATCH_SIZE}
+        done = train(base, {**settings, "epochs": TIMED_EPOCHS}, 0, dataset, looks=0)
+        found[name] = min(found[name], done.seconds / TIMED_EPOCHS)
+    if found:
+        results.write(file, {**known, **found})
 
 
 def table(results: Results, name: str) -> str:
     """Test log-likelihood of every variant after each budget, mean +- standard deviation over seeds; the best in bold."""
-    columns = {budget: results.by_row(name, f"time-{budget}s") for budget in BUDGETS[name]}
+    base = _without_rows(name)
+    columns = {budget: current(plan, results) for budget, plan in zip(BUDGETS[name], _recorded_plans(base, results), strict=True)}
     if not any(any(found.values()) for found in columns.values()):
         return f"No records yet: `minprobflow reproduce {name.replace('table', 'time')}`."
-    method = _without_rows(name).estimators[0]
-    lines = ["| | " + " | ".join(f"{budget} s | epochs, rate" for budget in columns) + " |", "|---|" + "---|---|" * len(columns)]
-    means = {b: {row: float(np.mean(values(records, method))) for row, records in found.items()} for b, found in columns.items()}
+    method = base.estimators[0]
+    lines = ["| | " + " | ".join(f"{budget} s | epochs, rate, l2" for budget in columns) + " |", "|---|" + "---|---|" * len(columns)]
+    means = {
+        budget: {row: float(np.mean(values(records, method))) for row, records in found.items() if records}
+        for budget, found in columns.items()
+    }
     for row in VARIANTS:
         cells = [row]
         for budget, found in columns.items():
@@ -103,5 +121,5 @@ def table(results: Results, name: str) -> str:
 def _cells(records: list[dict[str, Any]], method: str, best: bool) -> list[str]:
     if not records:
         return ["", ""]
-    told, settings = spread(values(records, method)), records[0]["settings"]
-    return [f"**{told}**" if best else told, f"{settings['epochs']}, {settings['learning_rate']:g}"]
+    told, settings = spread(values(records, method)) + doubt(records), records[0]["settings"]
+    return [f"**{told}**" if best else told, f"{settings['epochs']}, {settings['learning_rate']:g}, {settings['l2']:g}"]

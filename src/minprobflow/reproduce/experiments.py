@@ -35,6 +35,12 @@ class Row:
         lists = {name: values for name, values in self.settings.items() if isinstance(values, list)}
         return [dict(zip(lists, choice, strict=True)) for choice in itertools.product(*lists.values())]
 
+    def resolved(self, choice: dict[str, Any], trial: bool = False) -> dict[str, Any]:
+        """All settings of a run (or of a trial of the search) with this choice, as they are recorded: a record is current if they agree."""
+        settings = {**self.settings, **self.rule_settings, "rule": self.rule, **choice}
+        trial_epochs = settings.pop("search_epochs", None)
+        return settings | ({"epochs": trial_epochs} if trial and "epochs" not in choice else {})
+
 
 @dataclass(frozen=True)
 class Experiment:

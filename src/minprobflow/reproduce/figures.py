@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +16,33 @@ from ..files import write_atomically
 from ..samplers import sample
 from .experiments import TABLES, Experiment, experiment
 from .records import Results
+from .search import current
 
 SHOWN, STEPS = 20, 100
+_VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation log-likelihood, lower end by AIS (nats)"}
 
 
-def draw(results: Results, place: Path, profile: str = "best") -> list[Path]:
+def draw(results: Results, place: Path, profile: str = "best", report: Callable[[str], Any] = print) -> list[Path]:
     """Write the figures of every table that has records and, for samples and filters, models; returns the files."""
     place.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for name in TABLES:
         plan = experiment(name, profile)
-        records = results.by_row(name, profile)
+        records = current(plan, results)
         if any(records.values()):
             written.append(_write(place / f"{name}-curves.png", _curves(plan, records)))
-        models = {row.name: file for row in plan.rows if (file := results.model_file(row, 0)) is not None and file.is_file()}
+        # a model without a record is one of settings that have changed since
+        files = {row.name: results.model_file(row, 0) for row in plan.rows if records[row.name]}
+        models = {row: file for row, file in files.items() if file is not None and file.is_file()}
         if models:
             dataset = load_dataset(plan.data)
             loaded = {row: model_files.load(file) for row, file in models.items()}
             written.append(_write(place / f"{name}-samples.png", _samples(plan, loaded, dataset)))
             written.append(_write(place / f"{name}-filters.png", _filters(loaded, dataset)))
+        if missing := [row for row in files if row not in models]:
+            report(f"{name}: no model of {', '.join(missing)} in {results.models}: samples and filters leave them out")
     if not written:
-        raise InputError("there is nothing to draw yet: run minprobflow reproduce table1 first")
+        raise InputError(f"there is nothing of profile {profile} to draw yet: run minprobflow reproduce table1 --profile {profile} first")
     return written
 
 
@@ -64,14 +71,14 @@ def _curves(plan: Experiment, records: dict[str, list[dict[str, Any]]]) -> Any:
         if records[row.name]:
             curve = records[row.name][0]["curve"]
             color, line = styles[row.rule]
-            alpha = shades[row.rule_settings.get("k", 25)]
+            alpha = shades.get(row.rule_settings.get("k", 25), 1.0)
             axes.plot(
                 [p["seconds"] for p in curve], [p["valid"] for p in curve], line, color=color, alpha=alpha, label=row.name, marker=".", ms=3
             )
     best = max(record["curve"][-1]["valid"] for row in records.values() for record in row)
     paper = max(line[f"{plan.estimators[0]}_test"][0] for line in (row.published for row in plan.rows))
     axes.axhline(paper, color="black", linewidth=0.8, linestyle=":", label="paper's best (test)")
-    axes.set(xscale="log", xlabel="seconds of training", ylabel="validation log-likelihood (nats)", ylim=(best - 30, best + 2))
+    axes.set(xscale="log", xlabel="processor seconds of training", ylabel=_VALIDATION[plan.estimators[0]], ylim=(best - 30, best + 2))
     axes.set_title(plan.title, fontsize=10)
     axes.legend(frameon=False, fontsize=7, ncols=2)
     axes.spines[["top", "right"]].set_visible(False)

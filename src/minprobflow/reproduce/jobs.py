@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -11,10 +13,10 @@ from typing import Any
 
 from .. import model_files
 from ..data import load_dataset
-from ..errors import InputError
+from ..errors import InputError, TrainingDiverged
 from .experiments import Experiment, Row, experiment
 from .records import Results
-from .search import chosen, missing_candidates
+from .search import chosen, is_current, search, untried
 from .training import LOOKS, judged, train
 
 Report = Callable[[str], Any]
@@ -46,54 +48,80 @@ def run(
         rows: names of rows; by default all.
         seeds: of each row; by default what the experiment says.
         budget: minutes after which nothing new is started.
-        engine: a joblib backend: loky, threading, multiprocessing; dask or ray where they are installed and registered.
+        engine: a joblib backend: loky; dask or ray where they are installed.
         jobs: processes at once. With several each computes on one thread.
     """
     results = results or Results("results")
     deadline = None if budget is None else time.time() + 60 * budget
     wanted = plan.selected(rows)
-    searches = [row for row in wanted if missing_candidates(row, results)]
-    threads = 1 if jobs > 1 else None
-    arguments = {"results": results, "deadline": deadline, "threads": threads}
-    for message in _parallel(engine, jobs, _search_job, [(plan, row) for row in searches], arguments):
+    arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
+    for message in _parallel(engine, jobs, _search_job, [(plan, row) for row in wanted if untried(row, results)], arguments):
         report(message)
-    todo = [(plan, row, seed) for seed in range(seeds or plan.seeds) for row in wanted if not results.record_file(row, seed).is_file()]
+    todo = [(plan, row, seed) for seed in range(seeds or plan.seeds) for row in wanted if not _is_there(row, seed, results)]
     for message in _parallel(engine, jobs, _run_job, todo, arguments):
         report(message)
-    return sum(not results.record_file(row, seed).is_file() for _, row, seed in todo)
+    return sum(not _is_there(row, seed, results) for _, row, seed in todo)
+
+
+def _is_there(row: Row, seed: int, results: Results) -> bool:
+    return not untried(row, results) and is_current(row, results.read(results.record_file(row, seed)), results)
 
 
 def _parallel(engine: str, jobs: int, job: Callable[..., str], items: list[Any], arguments: dict[str, Any]) -> Iterator[str]:
-    if not items:
-        return
-    if jobs == 1:
-        yield from (job(*item, **arguments) for item in items)
-        return
+    with _engine(engine, jobs):
+        if jobs == 1:
+            yield from (job(*item, **arguments) for item in items)
+            return
+        import joblib
+
+        pool = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
+        yield from pool(joblib.delayed(job)(*item, **arguments) for item in items)
+
+
+@contextlib.contextmanager
+def _engine(name: str, jobs: int) -> Iterator[None]:
+    """joblib's backend of this name; dask and ray are started on this machine."""
     import joblib
 
     try:
-        pool = joblib.Parallel(n_jobs=jobs, backend=engine, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
+        if name == "ray":
+            importlib.import_module("ray.util.joblib").register_ray()
+        if name == "dask":
+            distributed = importlib.import_module("distributed")
+            distributed.Client(distributed.LocalCluster(n_workers=jobs, threads_per_worker=1))
+        config = joblib.parallel_config(backend=name, n_jobs=jobs)
+    except ImportError as problem:
+        raise InputError(f"the engine {name} is not installed here: install it, or use --engine loky") from problem
     except ValueError as problem:
-        raise InputError(f"joblib knows no engine {engine!r} here: use loky, or install and register that one") from problem
-    yield from pool(joblib.delayed(job)(*item, **arguments) for item in items)
+        raise InputError(f"joblib knows no engine {name!r}: use loky, or dask or ray where they are installed") from problem
+    with config:
+        yield
 
 
 def _search_job(plan: Experiment, row: Row, results: Results, deadline: float | None, threads: int | None) -> str:
+    what = f"{row.table} {row.profile} {row.name}"
     if _too_late(deadline):
-        return f"{row.table} {row.profile} {row.name}: search not begun, the time is used up"
+        return f"{what}: search not begun, the time is used up"
     limit_threads(threads)
-    choice = chosen(plan, row, results, load_dataset(plan.data))
-    return f"{row.table} {row.profile} {row.name}: chosen on validation: {choice}"
+    search(plan, row, results, load_dataset(plan.data), deadline)
+    if untried(row, results):
+        return f"{what}: search not finished, the time is used up"
+    return f"{what}: chosen on validation: {chosen(row, results)}"
 
 
 def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: float | None, threads: int | None) -> str:
     what = f"{row.table} {row.profile} {row.name} seed {seed}"
-    if _too_late(deadline) or missing_candidates(row, results):
+    if _too_late(deadline):
         return f"{what}: not begun, the time is used up"
+    choice = chosen(row, results)
+    if untried(row, results) or choice is None:
+        return f"{what}: not begun, its search is not finished"
     limit_threads(threads)
-    dataset = load_dataset(plan.data)
-    choice = chosen(plan, row, results, dataset)
-    done = train(plan, row, choice, seed, dataset, choice.get("epochs", row.settings["epochs"]), LOOKS if seed == 0 else 1)
+    dataset, settings = load_dataset(plan.data), row.resolved(choice)
+    try:
+        done = train(plan, settings, seed, dataset, LOOKS if seed == 0 else 1)
+    except TrainingDiverged as problem:
+        return f"{what}: {problem}"
     file = results.model_file(row, seed)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -104,8 +132,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         "profile": row.profile,
         "row": row.name,
         "seed": seed,
-        "settings": {**row.settings, **row.rule_settings, **choice, "rule": row.rule},
-        "chosen": choice,
+        "settings": settings,
         "seconds": round(done.seconds, 2),
         "compile_seconds": round(done.compile_seconds, 2),
         "wall_seconds": round(done.wall_seconds, 2),

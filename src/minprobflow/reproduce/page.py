@@ -11,7 +11,8 @@ from scipy import stats
 
 from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
-from .records import Results, spread, values
+from .records import Results, doubt, spread, values
+from .search import at_an_end, chosen, current
 
 PAPER_RUNS = 10
 NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
@@ -42,52 +43,59 @@ def filled(results: Results, text: str) -> str:
 def table(results: Results, name: str, profile: str) -> str:
     """One table under one profile: ours and the paper's for each row, mean +- standard deviation over seeds."""
     plan = experiment(name, profile)
-    found = results.by_row(name, profile)
+    found = current(plan, results)
+    if not any(found.values()):
+        return f"No records yet: `minprobflow reproduce {name} --profile {profile}`."
     columns = [(method, part) for method in plan.estimators for part in ("test", "train")]
     heads = ["row", *(f"{method.upper() if method != 'exact' else 'exact'} {part}: ours | paper" for method, part in columns)]
-    heads += [
-        "ours less paper",
-        "seconds: ours | paper",
-        "to the paper's figure",
-        "batch: ours | paper",
-        "epochs",
-        "seeds",
-        *(["verdicts"] if "ais" in plan.estimators else []),
-        "settings",
-    ]
+    heads += ["ours less paper", "seconds: ours | paper", "to the paper's figure", "batch: ours | paper", "epochs", "seeds"]
+    heads += [*(["verdicts"] if "ais" in plan.estimators else []), "settings"]
     lines = ["| " + " | ".join(heads) + " |"]
     lines.append("|" + "---|" * (lines[0].count("|") - 1))
-    lines += [_line(row, found[row.name], columns, "ais" in plan.estimators) for row in plan.rows if found[row.name]]
+    lines += [_line(row, found[row.name], columns, at_an_end(row, chosen(row, results) or {})) for row in plan.rows if found[row.name]]
     missing = [row.name for row in plan.rows if not found[row.name]]
-    notes = [f"Not run yet: {', '.join(missing)}."] if missing else []
-    return (
-        "\n".join([*lines, "", *notes]).rstrip()
-        if any(found.values())
-        else f"No records yet: `minprobflow reproduce {name} --profile {profile}`."
-    )
+    return "\n".join([*lines, "", *([f"Not run yet: {', '.join(missing)}."] if missing else [])]).rstrip()
 
 
-def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]], verdicts: bool) -> str:
+def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]], at_end: list[str]) -> str:
     cells = [row.name]
     for method, part in columns:
-        ours = values(records, method, part)
-        better = part == "test" and np.mean(ours) >= row.published[f"{method}_{part}"][0]
-        cells += [f"**{spread(ours)}**" if better else spread(ours), "{:.2f} ± {:.2f}".format(*row.published[f"{method}_{part}"])]
+        ours, unsure = values(records, method, part), doubt(records) if method == "ais" else ""
+        better = part == "test" and not unsure and np.mean(ours) >= row.published[f"{method}_{part}"][0]
+        told = spread(ours) + unsure
+        cells += [f"**{told}**" if better else told, "{:.2f} ± {:.2f}".format(*row.published[f"{method}_{part}"])]
     method = columns[0][0]
-    target, deviation = row.published[f"{method}_test"]
-    difference = np.mean(values(records, method)) - target
-    error = np.hypot(_error(values(records, method)), deviation / np.sqrt(PAPER_RUNS))
-    cells.append(f"{difference:+.2f}" + (f" ± {error:.2f}" if len(records) > 1 else ""))
+    difference, error = less_paper(row, records, method)
+    cells.append(f"{difference:+.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else ""))
     settings = records[0]["settings"]
     cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
-    cells.append(_time_to(target, records[0]["curve"]))
+    cells.append(_time_to(row.published[f"{method}_test"][0], records[0]["curve"]))
     cells += [str(settings["batch_size"]), str(row.published["batch_size"]), str(settings["epochs"]), str(len(records))]
-    if verdicts:
+    if method == "ais":
         kinds = [record["likelihood"]["ais"]["verdict"] for record in records]
         gaps = [record["likelihood"]["ais"]["settings"]["gap"] for record in records]
         cells.append(", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) + f"; gap {np.mean(gaps):.1f}")
-    cells.append(", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in settings.items() if name not in NOT_SHOWN))
+    shown = {name: value for name, value in settings.items() if name not in NOT_SHOWN}
+    cells.append(", ".join(f"{name.replace('_', ' ')} {_short(v)}{' (end)' if name in at_end else ''}" for name, v in shown.items()))
     return "| " + " | ".join(cells) + " |"
+
+
+def less_paper(row: Row, records: list[dict[str, Any]], method: str) -> tuple[float, float]:
+    """Our mean test figure less the paper's, and the standard error of that; not a number if we have one seed only."""
+    theirs, deviation = row.published[f"{method}_test"]
+    ours = values(records, method)
+    return float(np.mean(ours) - theirs), float(np.hypot(_error(ours), deviation / np.sqrt(PAPER_RUNS)))
+
+
+def differing(results: Results, name: str, profile: str) -> list[str]:
+    """Rows that differ from the paper by more than two standard errors; with one seed, from the paper's error alone."""
+    plan, found = experiment(name, profile), []
+    for row in plan.rows:
+        if records := current(plan, results)[row.name]:
+            difference, error = less_paper(row, records, plan.estimators[0])
+            error = error if np.isfinite(error) else row.published[f"{plan.estimators[0]}_test"][1] / np.sqrt(PAPER_RUNS)
+            found += [row.name] if abs(difference) > 2 * error else []
+    return found
 
 
 def _time_to(target: float, curve: list[dict[str, Any]]) -> str:
@@ -99,19 +107,27 @@ def _time_to(target: float, curve: list[dict[str, Any]]) -> str:
 def significance(results: Results, name: str, profile: str) -> str:
     """Each MPF rule less CD at equal k, paired over seeds."""
     plan = experiment(name, profile)
-    found, method = results.by_row(name, profile), plan.estimators[0]
+    found, method = current(plan, results), plan.estimators[0]
     lines = ["| k | rule | less CD, test nats | p (paired t over seeds) | seconds, as a share of CD's |", "|---|---|---|---|---|"]
     for row in plan.rows:
         k = row.rule_settings.get("k", 1)
-        if row.rule == "cd" or not found[row.name] or not found[f"CD{k}"]:
+        ours, cd = found[row.name], found.get(f"CD{k}", [])
+        pairs = _paired(ours, cd, method)
+        if row.rule == "cd" or not len(pairs):
             continue
-        pairs = _paired(found[row.name], found[f"CD{k}"], method)
         difference = pairs[:, 0] - pairs[:, 1]
-        p = stats.ttest_rel(*pairs.T).pvalue if len(pairs) > 1 else float("nan")
-        share = np.mean([r["seconds"] for r in found[row.name]]) / np.mean([r["seconds"] for r in found[f"CD{k}"]])
-        told = f"{p:.1g}" if np.isfinite(p) else "one seed"
-        lines.append(f"| {k} | {row.name} | {difference.mean():+.2f} ± {_error(difference):.2f} | {told} | {share:.2f} |")
+        share = np.mean([r["seconds"] for r in ours]) / np.mean([r["seconds"] for r in cd])
+        told = f"{difference.mean():+.2f}" + (f" ± {_error(difference):.2f}" if len(pairs) > 1 else "") + doubt(ours + cd)
+        lines.append(f"| {k} | {row.name} | {told} | {_p_value(pairs)} | {share:.2f} |")
     return "\n".join(lines) if len(lines) > 2 else "No pairs yet."
+
+
+def _p_value(pairs: np.ndarray) -> str:
+    if len(pairs) == 1:
+        return "one seed"
+    if np.ptp(pairs[:, 0] - pairs[:, 1]) < 1e-6:
+        return "the same runs" if np.allclose(*pairs.T) else "no spread"
+    return f"{stats.ttest_rel(*pairs.T).pvalue:.1g}"
 
 
 def _paired(a: list[dict[str, Any]], b: list[dict[str, Any]], method: str) -> np.ndarray:

@@ -10,54 +10,78 @@ import time
 from typing import Any
 
 from ..data import Dataset
-from ..errors import InputError
+from ..errors import InputError, TrainingDiverged
 from .experiments import Experiment, Row
 from .records import Results
 from .training import train
 
 
-def chosen(experiment: Experiment, row: Row, results: Results, dataset: Dataset) -> dict[str, Any]:
-    """The best candidate by validation likelihood; trials that are on record are not run again.
-
-    Trials of what is no longer a candidate stay on record.
-    """
-    candidates = row.candidates()
-    if len(candidates) == 1:
-        return candidates[0]
+def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset, deadline: float | None = None) -> None:
+    """Try the candidates that are not on record, until the deadline; each trial is recorded as it ends."""
+    missing = untried(row, results)
+    if not missing:
+        return
     optuna = _optuna()
-    file = results.trials_file(row)
-    recorded: list[dict[str, Any]] = results.read(file) or []
-    trials = [trial for trial in recorded if trial["settings"] in candidates]
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
-    spaces = {name: optuna.distributions.CategoricalDistribution(_ordered(candidates, name)) for name in candidates[0]}
-    for trial in trials:
-        study.add_trial(optuna.create_trial(params=trial["settings"], distributions=spaces, value=trial["valid"]))
-    missing = [candidate for candidate in candidates if candidate not in [trial["settings"] for trial in trials]]
+    choices = {name: list(dict.fromkeys(candidate[name] for candidate in row.candidates())) for name in missing[0]}
     for candidate in missing:
         study.enqueue_trial(candidate)
 
     def objective(trial: Any) -> float:
-        choice = {name: trial.suggest_categorical(name, space.choices) for name, space in spaces.items()}
-        epochs = choice["epochs"] if "epochs" in choice else row.settings["search_epochs"]
-        done = train(experiment, row, choice, 0, dataset, epochs)
-        record = {"settings": choice, "valid": done.curve[-1]["valid"], "curve": done.curve, "seconds": round(done.seconds, 2)}
-        recorded.append({**record, "at": time.strftime("%Y-%m-%d %H:%M")})
-        results.write(file, recorded)
-        return done.curve[-1]["valid"]
+        choice = {name: trial.suggest_categorical(name, values) for name, values in choices.items()}
+        settings = row.resolved(choice, trial=True)
+        record: dict[str, Any] = {"settings": settings, "choice": choice, "at": time.strftime("%Y-%m-%d %H:%M")}
+        try:
+            done = train(experiment, settings, 0, dataset)
+            record |= {"valid": done.curve[-1]["valid"], "seconds": round(done.seconds, 2)}
+        except TrainingDiverged as problem:
+            record |= {"valid": None, "diverged": str(problem)}
+        file = results.trials_file(row)
+        results.write(file, [*(results.read(file) or []), record])  # read anew: another process may have added to it
+        if deadline is not None and time.time() > deadline:
+            study.stop()
+        return float("-inf") if record["valid"] is None else record["valid"]
 
     study.optimize(objective, n_trials=len(missing))
-    return study.best_params
 
 
-def missing_candidates(row: Row, results: Results) -> bool:
-    """Whether a row has something to be searched that is not on record."""
-    recorded = [trial["settings"] for trial in results.read(results.trials_file(row)) or []]
+def trials(row: Row, results: Results) -> list[dict[str, Any]]:
+    """The recorded trials of what are candidates now, under the settings of now. Others stay on record."""
+    wanted = [row.resolved(candidate, trial=True) for candidate in row.candidates()]
+    return [trial for trial in results.read(results.trials_file(row)) or [] if trial["settings"] in wanted]
+
+
+def untried(row: Row, results: Results) -> list[dict[str, Any]]:
+    """Candidates without a trial on record; none where there is nothing to choose."""
     candidates = row.candidates()
-    return len(candidates) > 1 and any(candidate not in recorded for candidate in candidates)
+    tried = [trial["choice"] for trial in trials(row, results)]
+    return [] if len(candidates) == 1 else [candidate for candidate in candidates if candidate not in tried]
 
 
-def _ordered(candidates: list[dict[str, Any]], name: str) -> list[Any]:
-    return list(dict.fromkeys(candidate[name] for candidate in candidates))
+def chosen(row: Row, results: Results) -> dict[str, Any] | None:
+    """The best by validation likelihood of what was tried so far; None if nothing was."""
+    if len(row.candidates()) == 1:
+        return row.candidates()[0]
+    tried = [trial for trial in trials(row, results) if trial["valid"] is not None]
+    return max(tried, key=lambda trial: trial["valid"])["choice"] if tried else None
+
+
+def at_an_end(row: Row, choice: dict[str, Any]) -> list[str]:
+    """Settings whose chosen value is the largest or smallest of three or more that were tried: a better one may lie beyond."""
+    ends = {name: (row.settings[name][0], row.settings[name][-1]) for name in choice if len(row.settings[name]) > 2}
+    return [name for name, (first, last) in ends.items() if choice[name] in (first, last)]
+
+
+def current(plan: Experiment, results: Results) -> dict[str, list[dict[str, Any]]]:
+    """The records of every row that were made with the settings of now, in the order of seeds."""
+    found = results.by_row(plan.table, plan.profile)
+    return {row.name: [record for record in found[row.name] if is_current(row, record, results)] for row in plan.rows}
+
+
+def is_current(row: Row, record: dict[str, Any] | None, results: Results) -> bool:
+    """Whether a record is there, and of the settings that would be run now."""
+    choice = chosen(row, results)
+    return record is not None and choice is not None and record["settings"] == row.resolved(choice)
 
 
 def _optuna() -> Any:

@@ -15,8 +15,9 @@ from ..likelihood import Estimate, from_log_partition, log_likelihood, log_parti
 from ..models import RBM
 from ..models.base import Model
 from ..train import Epoch, constant_rate, fit
-from .experiments import Experiment, Row
+from .experiments import Experiment
 
+RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess")
 LOOKS = 8  # at the validation likelihood in a run whose curve is drawn
 VALIDATION: dict[str, Any] = {"chains": 50, "betas": 1000}  # of AIS while a run goes on
 JUDGEMENT: dict[str, Any] = {"chains": 100, "max_betas": 16_000}  # of AIS in the end
@@ -37,20 +38,16 @@ class Trained(NamedTuple):
 
 def train(
     experiment: Experiment,
-    row: Row,
-    choice: dict[str, Any],
+    settings: dict[str, Any],
     seed: int,
     dataset: Dataset,
-    epochs: int,
     looks: int = 1,
 ) -> Trained:
-    """Train with these settings, and look at the validation likelihood this many times, the last at the end."""
-    settings = {**row.settings, **choice}
-    plain = settings.get("plain", False)
+    """Train with these settings (`Row.resolved`), and look at the validation likelihood this many times, the last at the end."""
+    plain, epochs = settings.get("plain", False), settings["epochs"]
     rate = settings["learning_rate"]
     updates = len(dataset.train) // settings["batch_size"]
-    rule_settings: dict[str, Any] = dict(row.rule_settings)
-    rule_settings |= {name: settings[name] for name in ("refresh", "n_particles", "min_ess") if name in settings}
+    rule_settings: dict[str, Any] = {name: settings[name] for name in RULE_SETTINGS if name in settings}
     if rule_settings.get("refresh") == "epoch":
         rule_settings["refresh"] = updates
     curve: list[dict[str, float]] = []
@@ -73,7 +70,7 @@ def train(
     done = fit(
         start,
         dataset.train,
-        row.rule,
+        settings["rule"],
         epochs=epochs,
         batch_size=settings["batch_size"],
         learning_rate=constant_rate(rate) if plain else rate,
