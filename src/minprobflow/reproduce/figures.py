@@ -24,7 +24,6 @@ _VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation l
 
 def draw(results: Results, place: Path, profile: str = "best", report: Callable[[str], Any] = print) -> list[Path]:
     """Write the figures of every table that has records and, for samples and filters, models; returns the files."""
-    place.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for name in TABLES:
         plan = experiment(name, profile)
@@ -47,6 +46,7 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
 
 
 def _write(file: Path, figure: Any) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     write_atomically(file, buffer.getvalue())
