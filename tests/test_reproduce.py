@@ -58,6 +58,7 @@ def keep(results, table, name, seed, test, seconds=9.0, curve=(), **of_ais):
     likelihood = {method: {"test": part, "train": part, "verdict": "trusted", "settings": {"gap": 0.1}} for method in plan.estimators}
     likelihood.get("ais", {}).update(of_ais)
     record = {"table": table, "profile": "quick", "row": name, "seed": seed, "settings": row.resolved({}), "seconds": seconds}
+    record["epochs"] = record["settings"]["epochs"]
     results.write(results.record_file(row, seed), {**record, "curve": list(curve), "likelihood": likelihood})
     return row
 
@@ -241,6 +242,17 @@ def test_the_paper_profile_is_plain_descent():
     )
     np.testing.assert_allclose(done.model.weights, by_hand.model.weights, rtol=1e-5)
     assert np.abs(training.as_in_the_scripts(mpf.numerics.as_key(0), 64, 4).weights).max() <= 4 * np.sqrt(6 / 68)
+
+
+def test_at_a_constant_rate_the_model_is_that_of_the_best_look(monkeypatch):
+    plan, digits = tiny(("CD1",), plain=True, learning_rate=0.1, epochs=4), mpf.load_dataset("digits")
+    scores = iter([-5.0, -3.0, -4.0, -6.0])
+    monkeypatch.setattr(training, "validation_score", lambda *_: next(scores))
+    done = training.train(plan, plan.rows[0].resolved({}), 0, digits)
+    monkeypatch.undo()
+    shorter = training.train(plan, {**plan.rows[0].resolved({}), "epochs": 2}, 0, digits)
+    assert done.epochs == 2 and shorter.epochs == 2
+    np.testing.assert_array_equal(done.model.weights, shorter.model.weights)
 
 
 def test_jobs_go_through_joblib(small, tmp_path):

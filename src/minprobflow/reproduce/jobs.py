@@ -133,6 +133,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         "row": row.name,
         "seed": seed,
         "settings": settings,
+        "epochs": done.epochs,
         "seconds": round(done.seconds, 2),
         "compile_seconds": round(done.compile_seconds, 2),
         "wall_seconds": round(done.wall_seconds, 2),

@@ -70,7 +70,7 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
     settings = records[0]["settings"]
     cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
     cells.append(_time_to(row.published[f"{method}_test"][0], records[0]["curve"]))
-    cells += [str(settings["batch_size"]), str(row.published["batch_size"]), str(settings["epochs"]), str(len(records))]
+    cells += [str(settings["batch_size"]), str(row.published["batch_size"]), _epochs(records), str(len(records))]
     if method == "ais":
         kinds = [record["likelihood"]["ais"]["verdict"] for record in records]
         gaps = [record["likelihood"]["ais"]["settings"]["gap"] for record in records]
@@ -78,6 +78,12 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
     shown = {name: value for name, value in settings.items() if name not in NOT_SHOWN}
     cells.append(", ".join(f"{name.replace('_', ' ')} {_short(v)}{' (end)' if name in at_end else ''}" for name, v in shown.items()))
     return "| " + " | ".join(cells) + " |"
+
+
+def _epochs(records: list[dict[str, Any]]) -> str:
+    """Of the runs; where the model was taken before the end, the mean length of that."""
+    whole, taken = records[0]["settings"]["epochs"], [record["epochs"] for record in records]
+    return f"{whole}" if min(taken) == whole else f"{np.mean(taken):.0f} of {whole}"
 
 
 def less_paper(row: Row, records: list[dict[str, Any]], method: str) -> tuple[float, float]:

@@ -33,7 +33,8 @@ def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset,
         record: dict[str, Any] = {"settings": settings, "choice": choice, "at": time.strftime("%Y-%m-%d %H:%M")}
         try:
             done = train(experiment, settings, 0, dataset)
-            record |= {"valid": done.curve[-1]["valid"], "seconds": round(done.seconds, 2)}
+            valid = next(point["valid"] for point in done.curve if point["epoch"] == done.epochs)
+            record |= {"valid": valid, "seconds": round(done.seconds, 2)}
         except TrainingDiverged as problem:
             record |= {"valid": None, "diverged": str(problem)}
         file = results.trials_file(row)

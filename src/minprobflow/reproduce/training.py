@@ -30,7 +30,8 @@ class Trained(NamedTuple):
     """
 
     model: Model
-    seconds: float
+    epochs: int  # after which this model was there
+    seconds: float  # of the whole run
     compile_seconds: float
     wall_seconds: float
     curve: list[dict[str, float]]
@@ -43,7 +44,10 @@ def train(
     dataset: Dataset,
     looks: int = 1,
 ) -> Trained:
-    """Train with these settings (`Row.resolved`), and look at the validation likelihood this many times, the last at the end."""
+    """Train with these settings (`Row.resolved`), and look at the validation likelihood this many times, the last at the end.
+
+    At a constant rate (plain descent, the paper's) the length is chosen on the validation split: the model is that of the best look.
+    """
     plain, epochs = settings.get("plain", False), settings["epochs"]
     rate = settings["learning_rate"]
     updates = len(dataset.train) // settings["batch_size"]
@@ -53,7 +57,9 @@ def train(
     curve: list[dict[str, float]] = []
     each: list[float] = []
     mark = time.process_time()
+    looks = max(looks, LOOKS) if plain and looks else looks
     looked_at = set(np.linspace(0, epochs, min(looks, epochs) + 1).round().astype(int).tolist()) if looks else set()
+    found: list[tuple[float, int, Model]] = []
 
     def after(epoch: Epoch) -> None:
         nonlocal mark
@@ -61,6 +67,7 @@ def train(
         if epoch.number in looked_at:
             score = validation_score(experiment, epoch.model, dataset)
             curve.append({"epoch": epoch.number, "seconds": sum(each), "valid": score})
+            found[:] = [max([(score, epoch.number, epoch.model), *found], key=lambda look: look[0])] if plain else []
         mark = time.process_time()
 
     def start(key: Key[Array, ""]) -> RBM:
@@ -86,7 +93,8 @@ def train(
     for point in curve:
         point["seconds"] = round(point["seconds"] - compiling, 3)
     wall = sum(record["seconds"] for record in done.history)
-    return Trained(done.model, sum(each) - compiling, compiling, wall, curve)
+    _, stopped, model = found[0] if found else (None, epochs, done.model)
+    return Trained(model, stopped, sum(each) - compiling, compiling, wall, curve)
 
 
 def as_in_the_scripts(key: Key[Array, ""], n_visible: int, n_hidden: int) -> RBM:
