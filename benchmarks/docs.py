@@ -216,7 +216,7 @@ def quality() -> str:
 def randomness() -> str:
     r = result("randomness")
     weak = "; ".join(f"{name} {size}: p = {p:g}, {verdict.lower()}" for name, size, p, verdict in r["not_passed"])
-    again = f" Those tests again, ten times as long: {_verdicts(r['again'])}." if r["again"] else ""
+    again = f" Those tests again, three times as long: {_verdicts(r['again'])}." if r["again"] else ""
     control = ", ".join(f"p = {p:g}, {verdict.lower()}" for _, _, p, verdict in r["control"]["lines"])
     return (
         f"dieharder's tests on the samplers' own stream ({r['stream']}, {r['rounds']} rounds): {r['p_values']} p-values, {r['PASSED']} passed, "

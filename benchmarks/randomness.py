@@ -77,8 +77,8 @@ def main():
     found = in_parts("randomness", parts)
     lines = [line for name in parts for line in found[name]]
     weak = [name for name in parts if any(line[3] != "PASSED" for line in found[name])]
-    # one p-value in a hundred is called weak by chance: those tests again, ten times as long, on a part of the stream of their own
-    longer = {f"{name}, again": partial(dieharder, *_test(name), 10_000 * (len(parts) + i), samples=1000) for i, name in enumerate(weak)}
+    # one p-value in a hundred is called weak by chance: those tests again, three times as long, on a part of the stream of their own
+    longer = {f"{name}, again": partial(dieharder, *_test(name), 10_000 * (len(parts) + i), samples=300) for i, name in enumerate(weak)}
     again = in_parts("randomness", longer)
     result = {
         "stream": f"{CHAINS} chains x ({HIDDEN} + {VISIBLE}) units",
