@@ -201,7 +201,7 @@ def quality() -> str:
             )
         sure, alone = (
             [
-                line["seconds"] / about["lines"][0]["seconds"]
+                line["seconds"] / about["sklearn_seconds"]
                 for line in about["lines"]
                 if line["by"] == "minprobflow" and line[end] >= about["target"]
             ]

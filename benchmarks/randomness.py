@@ -70,15 +70,12 @@ def dieharder(test, ntuple=None, run=0, rounds=None, samples=None):
 
 
 def main():
-    parts = {
-        f"{test}" if ntuple is None else f"{test}, {ntuple}": partial(dieharder, test, ntuple, 10_000 * i)
-        for i, (test, ntuple) in enumerate(TESTS)
-    }
-    found = in_parts("randomness", parts)
-    lines = [line for name in parts for line in found[name]]
-    weak = [name for name in parts if any(line[3] != "PASSED" for line in found[name])]
+    tests = {f"{test}" if ntuple is None else f"{test}, {ntuple}": (test, ntuple) for test, ntuple in TESTS}
+    found = in_parts("randomness", {name: partial(dieharder, *test, 10_000 * i) for i, (name, test) in enumerate(tests.items())})
+    lines = [line for name in tests for line in found[name]]
+    weak = [name for name in tests if any(line[3] != "PASSED" for line in found[name])]
     # one p-value in a hundred is called weak by chance: those tests again, three times as long, on a part of the stream of their own
-    longer = {f"{name}, again": partial(dieharder, *_test(name), 10_000 * (len(parts) + i), samples=300) for i, name in enumerate(weak)}
+    longer = {f"{name}, again": partial(dieharder, *tests[name], 10_000 * (len(tests) + i), samples=300) for i, name in enumerate(weak)}
     again = in_parts("randomness", longer)
     result = {
         "stream": f"{CHAINS} chains x ({HIDDEN} + {VISIBLE}) units",
@@ -91,11 +88,6 @@ def main():
     }
     print(result)
     return result
-
-
-def _test(name):
-    test, *size = name.split(", ")
-    return int(test), int(size[0]) if size else None
 
 
 if __name__ == "__main__":

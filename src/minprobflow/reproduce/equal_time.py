@@ -86,15 +86,15 @@ def _measure(base: Experiment, results: Results) -> None:
     file = _timing_file(base, results)
     known: dict[str, float] = results.read(file) or {}
     found = dict.fromkeys([name for name in VARIANTS if name not in known], float("inf"))
-    dataset = load_dataset(base.data) if found else None
+    if not found:
+        return
+    dataset = load_dataset(base.data)
     for name in [*found] * ROUNDS:
-        assert dataset is not None
         rule, rule_settings = VARIANTS[name]
         settings = {"rule": rule, **rule_settings, "learning_rate": SEARCHED[rule]["learning_rate"][0], "batch_size": BATCH_SIZE}
         done = train(base, {**settings, "epochs": TIMED_EPOCHS}, 0, dataset, looks=0)
         found[name] = min(found[name], done.seconds / TIMED_EPOCHS)
-    if found:
-        results.write(file, {**known, **found})
+    results.write(file, {**known, **found})
 
 
 def table(results: Results, name: str) -> str:

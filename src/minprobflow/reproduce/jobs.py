@@ -16,7 +16,7 @@ from ..data import load_dataset
 from ..errors import InputError, TrainingDiverged
 from .experiments import Experiment, Row, experiment
 from .records import Results
-from .search import chosen, is_current, search, untried
+from .search import chosen, current, planned, search, untried
 from .training import LOOKS, judged, train
 
 Report = Callable[[str], Any]
@@ -57,14 +57,16 @@ def run(
     arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
     for message in _parallel(engine, jobs, _search_job, [(plan, row) for row in wanted if untried(row, results)], arguments):
         report(message)
-    todo = [(plan, row, seed) for seed in range(seeds or plan.seeds) for row in wanted if not _is_there(row, seed, results)]
-    for message in _parallel(engine, jobs, _run_job, todo, arguments):
+    for message in _parallel(engine, jobs, _run_job, _missing(plan, wanted, seeds, results), arguments):
         report(message)
-    return sum(not _is_there(row, seed, results) for _, row, seed in todo)
+    return len(_missing(plan, wanted, seeds, results))
 
 
-def _is_there(row: Row, seed: int, results: Results) -> bool:
-    return not untried(row, results) and is_current(row, results.read(results.record_file(row, seed)), results)
+def _missing(plan: Experiment, rows: tuple[Row, ...], seeds: int | None, results: Results) -> list[tuple[Experiment, Row, int]]:
+    """What has no record of the settings of now. Where the search is not finished, that is all."""
+    found = current(plan, results)
+    done = {row.name: set() if untried(row, results) else {record["seed"] for record in found[row.name]} for row in rows}
+    return [(plan, row, seed) for seed in range(seeds or plan.seeds) for row in rows if seed not in done[row.name]]
 
 
 def _parallel(engine: str, jobs: int, job: Callable[..., str], items: list[Any], arguments: dict[str, Any]) -> Iterator[str]:
@@ -113,11 +115,11 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     what = f"{row.table} {row.profile} {row.name} seed {seed}"
     if _too_late(deadline):
         return f"{what}: not begun, the time is used up"
-    choice = chosen(row, results)
-    if untried(row, results) or choice is None:
+    settings = planned(row, results)
+    if untried(row, results) or settings is None:
         return f"{what}: not begun, its search is not finished"
     limit_threads(threads)
-    dataset, settings = load_dataset(plan.data), row.resolved(choice)
+    dataset = load_dataset(plan.data)
     try:
         done = train(plan, settings, seed, dataset, LOOKS if seed == 0 else 1)
     except TrainingDiverged as problem:

@@ -96,8 +96,9 @@ def less_paper(row: Row, records: list[dict[str, Any]], method: str) -> tuple[fl
 def differing(results: Results, name: str, profile: str) -> list[str]:
     """Rows that differ from the paper by more than two standard errors; with one seed, from the paper's error alone."""
     plan, found = experiment(name, profile), []
+    by_row = current(plan, results)
     for row in plan.rows:
-        if records := current(plan, results)[row.name]:
+        if records := by_row[row.name]:
             difference, error = less_paper(row, records, plan.estimators[0])
             error = error if np.isfinite(error) else row.published[f"{plan.estimators[0]}_test"][1] / np.sqrt(PAPER_RUNS)
             found += [row.name] if abs(difference) > 2 * error else []

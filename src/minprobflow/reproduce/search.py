@@ -33,8 +33,7 @@ def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset,
         record: dict[str, Any] = {"settings": settings, "choice": choice, "at": time.strftime("%Y-%m-%d %H:%M")}
         try:
             done = train(experiment, settings, 0, dataset)
-            valid = next(point["valid"] for point in done.curve if point["epoch"] == done.epochs)
-            record |= {"valid": valid, "seconds": round(done.seconds, 2)}
+            record |= {"valid": done.valid, "seconds": round(done.seconds, 2)}
         except TrainingDiverged as problem:
             record |= {"valid": None, "diverged": str(problem)}
         file = results.trials_file(row)
@@ -76,13 +75,14 @@ def at_an_end(row: Row, choice: dict[str, Any]) -> list[str]:
 def current(plan: Experiment, results: Results) -> dict[str, list[dict[str, Any]]]:
     """The records of every row that were made with the settings of now, in the order of seeds."""
     found = results.by_row(plan.table, plan.profile)
-    return {row.name: [record for record in found[row.name] if is_current(row, record, results)] for row in plan.rows}
+    settings = {row.name: planned(row, results) for row in plan.rows}
+    return {name: [record for record in found[name] if record["settings"] == settings[name]] for name in settings}
 
 
-def is_current(row: Row, record: dict[str, Any] | None, results: Results) -> bool:
-    """Whether a record is there, and of the settings that would be run now."""
+def planned(row: Row, results: Results) -> dict[str, Any] | None:
+    """The settings that a run would have now; None while nothing was tried."""
     choice = chosen(row, results)
-    return record is not None and choice is not None and record["settings"] == row.resolved(choice)
+    return None if choice is None else row.resolved(choice)
 
 
 def _optuna() -> Any:

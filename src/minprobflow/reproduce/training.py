@@ -36,6 +36,11 @@ class Trained(NamedTuple):
     wall_seconds: float
     curve: list[dict[str, float]]
 
+    @property
+    def valid(self) -> float:
+        """The validation likelihood of this model."""
+        return next(point["valid"] for point in self.curve if point["epoch"] == self.epochs)
+
 
 def train(
     experiment: Experiment,
@@ -59,15 +64,16 @@ def train(
     mark = time.process_time()
     looks = max(looks, LOOKS) if plain and looks else looks
     looked_at = set(np.linspace(0, epochs, min(looks, epochs) + 1).round().astype(int).tolist()) if looks else set()
-    found: list[tuple[float, int, Model]] = []
+    best: tuple[float, int, Model] | None = None
 
     def after(epoch: Epoch) -> None:
-        nonlocal mark
+        nonlocal mark, best
         each.append(time.process_time() - mark)
         if epoch.number in looked_at:
             score = validation_score(experiment, epoch.model, dataset)
             curve.append({"epoch": epoch.number, "seconds": sum(each), "valid": score})
-            found[:] = [max([(score, epoch.number, epoch.model), *found], key=lambda look: look[0])] if plain else []
+            if plain and (best is None or score > best[0]):
+                best = score, epoch.number, epoch.model
         mark = time.process_time()
 
     def start(key: Key[Array, ""]) -> RBM:
@@ -93,7 +99,7 @@ def train(
     for point in curve:
         point["seconds"] = round(point["seconds"] - compiling, 3)
     wall = sum(record["seconds"] for record in done.history)
-    _, stopped, model = found[0] if found else (None, epochs, done.model)
+    _, stopped, model = best or (None, epochs, done.model)
     return Trained(model, stopped, sum(each) - compiling, compiling, wall, curve)
 
 
