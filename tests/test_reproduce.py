@@ -142,6 +142,20 @@ def test_the_search_takes_the_best_on_validation(small, tmp_path):
     assert best["settings"]["epochs"] == 2 and best["valid"] == pytest.approx(mpf.log_likelihood(model, digits.valid).value)
 
 
+def test_rows_of_a_larger_k_take_over_what_was_chosen_at_a_smaller_one(tmp_path):
+    own = {row.name: row.searched.name for row in experiment("table2", "best").rows}
+    assert own["CD1"] == "CD1" and own["PCD1"] == "PCD1" and own["MPF-1flip"] == "MPF-1flip"
+    assert own["CD25"] == "CD10" and own["FPMPF15"] == own["FPMPF10"] == "FPMPF10"
+    assert all(row.searched is row for row in experiment("table1", "best").rows)
+    plan, results = tiny(("CD10", "CD25"), batch_size=50), Results(tmp_path)
+    first, second = plan.rows
+    plan = dataclasses.replace(plan, rows=(first, dataclasses.replace(second, like=first, rule_settings={"k": 3})))
+    assert jobs.run(plan, ["CD25"], seeds=1, results=results, report=lambda line: None) == 0
+    assert results.trials_file(first).is_file() and not results.trials_file(second).is_file()
+    (record,) = search.current(plan, results)["CD25"]
+    assert record["settings"]["k"] == 3 and record["settings"]["learning_rate"] == search.chosen(first, results)["learning_rate"]
+
+
 def test_where_the_likelihood_is_estimated_the_lower_end_is_what_is_chosen_by(monkeypatch):
     plan, digits = dataclasses.replace(tiny(), estimators=("ais",)), mpf.load_dataset("digits")
     monkeypatch.setattr(training, "VALIDATION", {"chains": 10, "betas": 20})

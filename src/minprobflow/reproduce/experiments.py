@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -29,6 +29,12 @@ class Row:
     rule_settings: dict[str, Any]
     settings: dict[str, Any]
     published: dict[str, Any]
+    like: Row | None = None  # the row of a smaller k whose choice this one takes over
+
+    @property
+    def searched(self) -> Row:
+        """The row whose search decides on this one's settings: mostly itself."""
+        return self.like or self
 
     def candidates(self) -> list[dict[str, Any]]:
         """All choices of the settings that are searched over: one empty choice if there is nothing to choose."""
@@ -84,16 +90,23 @@ def experiment(table: str, profile: str) -> Experiment:
         if value not in known:
             raise InputError(f"unknown {what} {value!r}: use {', '.join(known)}")
     about = _settings()[table]
-    rows = tuple(_row(table, profile, about[profile], line) for line in published()[table])
+    rows = _rows(table, profile, about[profile])
     return Experiment(
         table, profile, about["title"], about["data"], about["hidden"], tuple(about["estimators"]), about[profile]["seeds"], rows
     )
 
 
+def _rows(table: str, profile: str, about: dict[str, Any]) -> tuple[Row, ...]:
+    rows = [_row(table, profile, about, line) for line in published()[table]]
+    k = about.get("search_k")
+    searched = {row.rule: row for row in rows if row.rule_settings.get("k") == k}
+    return tuple(replace(row, like=searched[row.rule]) if k and row.rule_settings.get("k", 0) > k else row for row in rows)
+
+
 def _row(table: str, profile: str, about: dict[str, Any], line: dict[str, Any]) -> Row:
     name = line["method"]
     rule, k = _rule(name)
-    common = {key: value for key, value in about.items() if key not in ("rules", "rows", "seeds")}
+    common = {key: value for key, value in about.items() if key not in ("rules", "rows", "seeds", "search_k")}
     settings = {**common, **about["rules"][rule], **about.get("rows", {}).get(name, {})}
     if settings["batch_size"] == "paper":
         settings["batch_size"] = line["batch_size"]

@@ -55,7 +55,9 @@ def run(
     deadline = None if budget is None else time.time() + 60 * budget
     wanted = plan.selected(rows)
     arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
-    for message in _parallel(engine, jobs, _search_job, [(plan, row) for row in wanted if untried(row, results)], arguments):
+    searched = {row.searched.name: row.searched for row in wanted}
+    unsearched = [(plan, row) for row in searched.values() if untried(row, results)]
+    for message in _parallel(engine, jobs, _search_job, unsearched, arguments):
         report(message)
     for message in _parallel(engine, jobs, _run_job, _missing(plan, wanted, seeds, results), arguments):
         report(message)

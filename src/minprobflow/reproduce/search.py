@@ -47,6 +47,7 @@ def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset,
 
 def trials(row: Row, results: Results) -> list[dict[str, Any]]:
     """The recorded trials of what are candidates now, under the settings of now. Others stay on record."""
+    row = row.searched
     wanted = [row.resolved(candidate, trial=True) for candidate in row.candidates()]
     return [trial for trial in results.read(results.trials_file(row)) or [] if trial["settings"] in wanted]
 
