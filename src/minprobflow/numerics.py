@@ -10,6 +10,8 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Bool, Float, Key, UInt32
 
+from .errors import InputError
+
 Tree = TypeVar("Tree")
 
 
@@ -20,6 +22,15 @@ def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return key
     return jax.random.wrap_key_data(key)
+
+
+def as_states(x: Any, width: int, dtype: Any, layer: str = "") -> Float[Array, "*batch width"]:
+    """States of a layer as floats of this type, if they are of its width."""
+    x = jnp.asarray(x).astype(dtype)
+    if x.ndim == 0 or x.shape[-1] != width:
+        of = f"{layer} " if layer else ""
+        raise InputError(f"{of}states have shape {x.shape}, the model has {width} {of}units: pass states of width {width}")
+    return x
 
 
 def floating(x: Any) -> Float[Array, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
-from ..numerics import as_key, sum_softplus, sum_softplus_difference
+from ..numerics import as_key, as_states, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli, categorical, subkey
 from ..spaces import Binary, Categorical
 from .base import Centrable, FastAnnealing, FastFlips, Latent
@@ -166,10 +166,7 @@ class CategoricalRBM(Latent, FastFlips, Centrable, FastAnnealing):
         return RBM(self.weights.reshape(-1, self.n_hidden), self.visible_bias.reshape(-1), self.hidden_bias, self.tau)
 
     def _one_hot(self, v: Any) -> Float[Array, "*batch units"]:
-        v = jnp.asarray(v).astype(self.weights.dtype)
-        size = self.space.size
-        if v.ndim == 0 or v.shape[-1] != size:
-            raise InputError(f"states have shape {v.shape}, the model has {size} visible units: pass states of width {size}")
+        v = as_states(v, self.space.size, self.weights.dtype, "visible")
         return self.space.features(v).reshape(*v.shape[:-1], -1)
 
 

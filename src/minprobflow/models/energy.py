@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..errors import InputError
+from ..numerics import as_states
 from ..spaces import Binary, Categorical, Space
 from .base import Annealable
 
@@ -74,9 +75,7 @@ class EnergyModel(Annealable):
         return self._space
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:
-        v = jnp.asarray(v).astype(jnp.result_type(float))
-        if v.ndim == 0 or v.shape[-1] != self.space.size:
-            raise InputError(f"states have shape {v.shape}, the model has {self.space.size} units: pass states of width {self.space.size}")
+        v = as_states(v, self.space.size, jnp.result_type(float))
         return jnp.vectorize(lambda state: self.energy(self.params, state), signature="(d)->()")(v)
 
     def base(self, mean: Float[Array, " D *values"]) -> EnergyModel:

@@ -12,12 +12,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
-from ..numerics import as_key, floating, sum_softplus, sum_softplus_difference
+from ..numerics import as_key, as_states, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli, normal, subkey
 from ..spaces import Binary, Real
 from .base import Centrable, FastAnnealing, Latent
 from .energy import EnergyModel
-from .rbm import layer
 
 RELATIVE_FLOOR = 1e-3  # of the data's mean variance: a unit's standard deviation stays above 3% of the typical one
 
@@ -251,10 +250,10 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
         return jnp.sum(u**2 / self.variance, -1) / 2
 
     def _from_bias(self, v: Any) -> Float[Array, "*batch D"]:
-        return layer(v, self.space.size, self.weights.dtype, "visible") - self.visible_bias
+        return as_states(v, self.space.size, self.weights.dtype, "visible") - self.visible_bias
 
     def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
-        return layer(h, self.n_hidden, self.weights.dtype, "hidden")
+        return as_states(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
 def _free_energy_of_hidden(model: GaussianRBM, h: Float[Array, " H"]) -> Float[Array, ""]:

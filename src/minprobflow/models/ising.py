@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
-from ..numerics import floating, logit
+from ..numerics import as_states, floating, logit
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear
@@ -162,10 +162,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return jax.tree.map(lambda leaf: leaf is self.pairs, self)
 
     def _units(self, v: Any) -> Float[Array, "*batch D"]:
-        v = jnp.asarray(v).astype(self.fields.dtype)
-        if v.ndim == 0 or v.shape[-1] != self.space.size:
-            raise InputError(f"states have shape {v.shape}, the model has {self.space.size} units: pass states of width {self.space.size}")
-        return v
+        return as_states(v, self.space.size, self.fields.dtype)
 
 
 def _square(matrix: Any) -> Any:

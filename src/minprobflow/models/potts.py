@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
-from ..numerics import floating
+from ..numerics import as_states, floating
 from ..random_bits import categorical, subkey
 from ..spaces import Categorical
 from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath
@@ -165,11 +165,7 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
         return self.fields + (x.reshape(*x.shape[:-2], size * q) @ pairs).reshape(x.shape)
 
     def _states(self, v: Any) -> Float[Array, "*batch D"]:
-        v = jnp.asarray(v).astype(self.fields.dtype)
-        size = self.space.size
-        if v.ndim == 0 or v.shape[-1] != size:
-            raise InputError(f"states have shape {v.shape}, the model has {size} units: pass states of width {size}")
-        return v
+        return as_states(v, self.space.size, self.fields.dtype)
 
 
 def _pairs_only(couplings: Float[Array, "D q D q"]) -> Float[Array, "D q D q"]:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import as_key, floating, logit, sum_softplus, sum_softplus_difference
+from ..numerics import as_key, as_states, floating, logit, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from . import rbm_sums
@@ -200,18 +200,10 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         return (_sum_of_rows(self._hidden(h), rows) + self.visible_bias) / self.tau
 
     def _visible(self, v: Any) -> Float[Array, "*batch D"]:
-        return layer(v, self.space.size, self.weights.dtype, "visible")
+        return as_states(v, self.space.size, self.weights.dtype, "visible")
 
     def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
-        return layer(h, self.n_hidden, self.weights.dtype, "hidden")
-
-
-def layer(x: Any, width: int, dtype: Any, name: str) -> Float[Array, "*batch width"]:
-    """A layer's states as floats of the model's precision, if they are of its width."""
-    x = jnp.asarray(x).astype(dtype)
-    if x.ndim == 0 or x.shape[-1] != width:
-        raise InputError(f"{name} states have shape {x.shape}, the model has {width} {name} units: pass states of width {width}")
-    return x
+        return as_states(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
 def _sum_of_rows(h: Float[Array, "*batch H"], rows: Float[Array, "H D"]) -> Float[Array, "*batch D"]:
