@@ -55,6 +55,14 @@ def test_batches_and_dtypes_do_not_matter(model):
         np.testing.assert_allclose(model.free_energy(v.astype(dtype).reshape(2, 3, -1)), one_by_one.reshape(2, 3), rtol=1e-6)
 
 
+@every_model
+def test_states_of_another_width_are_refused(model):
+    size = model.space.size
+    for wrong in (np.zeros((3, size + 1)), np.zeros(size - 1), np.zeros(())):
+        with pytest.raises(mpf.InputError, match=f"pass states of width {size}"):
+            model.free_energy(wrong)
+
+
 @having(FastFlips)
 def test_fast_flips_equal_slow_flips_in_value_and_gradient(model, float64):
     model = laws.doubled(model)
