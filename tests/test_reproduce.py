@@ -328,7 +328,7 @@ def test_figures(small, tmp_path, monkeypatch):
         figures.draw(results, tmp_path / "images")
     jobs.run(small, seeds=1, results=results, report=lines.append)
     files = figures.draw(results, tmp_path / "images", report=lines.append)
-    assert sorted(file.name for file in files) == ["table1-curves.png", "table1-filters.png", "table1-samples.png"]
+    assert sorted(file.name for file in files) == [f"table1-{what}.png" for what in ("curves", "filters", "rows", "samples")]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
     results.model_file(small.rows[0], 0).unlink()
     figures.draw(results, tmp_path / "images", report=lines.append)

@@ -1,4 +1,4 @@
-"""The figures of each table: data and samples after 100 Gibbs steps by rule, filters, likelihood against wall-clock."""
+"""The figures of each table: ours beside the paper's, likelihood against time, samples after 100 Gibbs steps by rule, filters."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..errors import InputError
 from ..files import write_atomically
 from ..samplers import sample
 from .experiments import TABLES, Experiment, experiment
-from .records import Results
+from .records import Results, doubt, values
 from .search import current
 
 SHOWN, STEPS = 20, 100
+_OURS = {"best": ("C3", 0.17, "ours: our recipe"), "paper": ("C0", -0.17, "ours: as the paper describes")}  # colour, height, label
 _VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation log-likelihood, lower end by AIS (nats)"}
 
 
@@ -29,6 +30,7 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
         plan = experiment(name, profile)
         records = current(plan, results)
         if any(records.values()):
+            written.append(_write(place / f"{name}-rows.png", _beside_the_paper(name, results)))
             written.append(_write(place / f"{name}-curves.png", _curves(plan, records)))
         # a model without a record is one of settings that have changed since
         files = {row.name: results.model_file(row, 0) for row in plan.rows if records[row.name]}
@@ -53,8 +55,44 @@ def _write(file: Path, figure: Any) -> Path:
     return file
 
 
+def _beside_the_paper(name: str, results: Results) -> Any:
+    """Test figures of all rows, mean and standard deviation over seeds; hollow where AIS says not to trust one of them."""
+    from matplotlib.figure import Figure
+
+    plans = {profile: experiment(name, profile) for profile in _OURS}
+    rows, estimators = plans["best"].rows, plans["best"].estimators
+    height = {row.name: -float(place) for place, row in enumerate(rows)}
+    figure = Figure(figsize=(1.5 + 4.2 * len(estimators), 4.8), layout="constrained")
+    for axes, method in zip(np.atleast_1d(figure.subplots(1, len(estimators), sharey=True)), estimators, strict=True):
+        theirs = np.asarray([row.published[f"{method}_test"] for row in rows])
+        least = theirs[:, 0].min() - 0.2 * np.ptp(theirs[:, 0])  # what lies further left is put there, as an arrow
+        axes.errorbar(theirs[:, 0], [*height.values()], xerr=theirs[:, 1], fmt="D", color="0.4", mfc="white", ms=5, label="the paper")
+        for profile, (color, shift, label) in _OURS.items():
+            for row, records in current(plans[profile], results).items():
+                if records:
+                    ours = values(records, method)
+                    inside = np.mean(ours) > least
+                    filled = color if not (method == "ais" and doubt(records)) else "white"
+                    place = max(float(np.mean(ours)), least), height[row] + shift
+                    marker = "o" if inside else "<"
+                    axes.errorbar(
+                        *place, xerr=float(np.std(ours)) if inside else None, fmt=marker, color=color, mfc=filled, ms=5, label=label
+                    )
+        axes.set_yticks([*height.values()], [*height])
+        axes.set_xlabel(f"test log-likelihood, {method.upper() if method != 'exact' else method} (nats)")
+        axes.grid(axis="y", color="0.92")
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes.get_legend_handles_labels()
+    named = dict(zip(labels, handles, strict=True))
+    axes.legend(named.values(), named.keys(), frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.12))
+    figure.suptitle(plans["best"].title, fontsize=10)
+    return figure
+
+
 def _curves(plan: Experiment, records: dict[str, list[dict[str, Any]]]) -> Any:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure = Figure(figsize=(8.5, 4.6), layout="constrained")
     axes = figure.subplots()
@@ -79,6 +117,9 @@ def _curves(plan: Experiment, records: dict[str, list[dict[str, Any]]]) -> Any:
     paper = max(line[f"{plan.estimators[0]}_test"][0] for line in (row.published for row in plan.rows))
     axes.axhline(paper, color="black", linewidth=0.8, linestyle=":", label="paper's best (test)")
     axes.set(xscale="log", xlabel="processor seconds of training", ylabel=_VALIDATION[plan.estimators[0]], ylim=(best - 30, best + 2))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_title(plan.title, fontsize=10)
     axes.legend(frameon=False, fontsize=7, ncols=2)
     axes.spines[["top", "right"]].set_visible(False)
