@@ -56,7 +56,7 @@ def run(
     wanted = plan.selected(rows)
     arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
     searched = {row.searched.name: row.searched for row in wanted}
-    unsearched = [(plan, row) for row in searched.values() if untried(row, results)]
+    unsearched = [(plan, row) for row in reversed(searched.values()) if untried(row, results)]  # the longest first
     for message in _parallel(engine, jobs, _search_job, unsearched, arguments):
         report(message)
     for message in _parallel(engine, jobs, _run_job, _missing(plan, wanted, seeds, results), arguments):
