@@ -33,6 +33,7 @@ def tiny(names=("CD1", "FPMPF10"), **settings):
             "refresh": 2,
             "epochs": 3,
             "search_epochs": 2,
+            "search_seeds": 1,
             "batch_size": 100,
             **settings,
         }
@@ -140,6 +141,16 @@ def test_the_search_takes_the_best_on_validation(small, tmp_path):
     assert search.chosen(row, results) == best["choice"]
     model = training.train(small, best["settings"], 0, digits).model
     assert best["settings"]["epochs"] == 2 and best["valid"] == pytest.approx(mpf.log_likelihood(model, digits.valid).value)
+
+
+def test_a_trial_can_be_the_mean_over_seeds(tmp_path):
+    plan, results = tiny(("CD1",), search_seeds=2), Results(tmp_path)
+    (row,), digits = plan.rows, mpf.load_dataset("digits")
+    search.search(plan, row, results, digits)
+    trial = search.trials(row, results)[1]
+    each = [training.train(plan, trial["settings"], seed, digits).valid for seed in (0, 1)]
+    assert trial["valid"] == pytest.approx(np.mean(each)) and each[0] != each[1]
+    assert "search_seeds" not in search.planned(row, results)
 
 
 def test_rows_of_a_larger_k_take_over_what_was_chosen_at_a_smaller_one(tmp_path):

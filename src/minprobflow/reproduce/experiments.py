@@ -45,6 +45,8 @@ class Row:
         """All settings of a run (or of a trial of the search) with this choice, as they are recorded: a record is current if they agree."""
         settings = {**self.settings, **self.rule_settings, "rule": self.rule, **choice}
         trial_epochs = settings.pop("search_epochs", None)
+        if not trial:
+            settings.pop("search_seeds", None)
         return settings | ({"epochs": trial_epochs} if trial and "epochs" not in choice else {})
 
 

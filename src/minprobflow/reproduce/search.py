@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+
 from ..data import Dataset
 from ..errors import InputError, TrainingDiverged
 from .experiments import Experiment, Row
@@ -32,8 +34,8 @@ def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset,
         settings = row.resolved(choice, trial=True)
         record: dict[str, Any] = {"settings": settings, "choice": choice, "at": time.strftime("%Y-%m-%d %H:%M")}
         try:
-            done = train(experiment, settings, 0, dataset)
-            record |= {"valid": done.valid, "seconds": round(done.seconds, 2)}
+            done = [train(experiment, settings, seed, dataset) for seed in range(settings.get("search_seeds", 1))]
+            record |= {"valid": float(np.mean([run.valid for run in done])), "seconds": round(sum(run.seconds for run in done), 2)}
         except TrainingDiverged as problem:
             record |= {"valid": None, "diverged": str(problem)}
         file = results.trials_file(row)
