@@ -188,7 +188,7 @@ def quality() -> str:
         lines += [f"**{table}** ({about['data']}, {about['hidden']} hidden units; the paper's best: {about['target']} nats)", ""]
         lines += ["| by | rule | epochs | seconds | test | 95% interval | verdict | there |", "|---|---|---|---|---|---|---|---|"]
         for line in about["lines"]:
-            rule = line["rule"].upper() + (f"-{line['k']}" if "k" in line else "")
+            rule = line["rule"].upper().replace("FLIP", "flip") + (f"-{line['k']}" if "k" in line else "")
             rule += (
                 "".join(f", {name} {line[name]}" for name in ("refresh", "n_particles", "l2") if name in line) + f", rate {line['rate']}"
             )
@@ -374,7 +374,7 @@ def gaussian() -> str:
     r = result("gaussian")
     s, m = r["settings"], r["mixture"]
     lines = [
-        "| | test log density, nats an image | 95% interval | training images | judged by |",
+        "| | test log density, nats per image | 95% interval | training images | judged by |",
         "|---|---|---|---|---|",
         f"| independent Gaussians | {r['independent']:.2f} | | | closed form |",
         f"| one Gaussian, all covariances | {r['full_covariance']:.2f} | | | closed form |",

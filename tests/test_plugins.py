@@ -43,3 +43,28 @@ def test_new_rules_are_found_and_tested_and_wrong_ones_do_not_pass(tmp_path):
     assert {outcomes["added-right", test] for test in tests} == {"PASSED"}, done.stdout
     assert outcomes["added-sign", "training_raises_the_exact_likelihood"] == "FAILED"
     assert outcomes["added-gradient", "gradient_equals_finite_differences"] == "FAILED"
+
+
+USE = """
+import minprobflow as mpf
+from minprobflow.model_files import model_families
+
+rows = mpf.load_dataset("bars-and-stripes").train
+images = rows.reshape(-1, 4, 4)
+assert rows.shape == (600, 16) and all((image == image[0]).all() or (image.T == image.T[0]).all() for image in images)
+models = {"RBM": mpf.RBM.init(0, 16, 2, data=rows)}
+(models["shown"],) = {family.kind: family for family in model_families()}["visible_boltzmann"].examples()
+for name in ("pseudo-likelihood", "half-persistent-cd"):
+    for model in models.values():
+        mpf.fit(model, rows[:, : model.space.size], name, epochs=1, progress=False)
+"""
+
+
+def test_the_files_shown_to_contributors_work_as_plugins(tmp_path):
+    shown = re.findall(r'```python\n(""".*?)```', (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    assert len(shown) == 4  # two rules, a model, a data set
+    for number, text in enumerate(shown):
+        (tmp_path / f"shown_{number}.py").write_text(text)
+    environment = {**os.environ, "MINPROBFLOW_PLUGINS": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", USE], env=environment, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr

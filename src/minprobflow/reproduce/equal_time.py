@@ -99,7 +99,7 @@ def _measure(base: Experiment, results: Results) -> None:
 
 
 def table(results: Results, name: str) -> str:
-    """Test log-likelihood of every variant after each budget, mean +- standard deviation over seeds; the best in bold."""
+    """Test log-likelihood of every variant after each budget, mean +- standard deviation over seeds; the best to be trusted in bold."""
     base = _without_rows(name)
     columns = {budget: current(plan, results) for budget, plan in zip(BUDGETS[name], _recorded_plans(base, results), strict=True)}
     if not any(any(found.values()) for found in columns.values()):
@@ -107,7 +107,7 @@ def table(results: Results, name: str) -> str:
     method = base.estimators[0]
     lines = ["| | " + " | ".join(f"{budget} s | epochs, rate, l2" for budget in columns) + " |", "|---|" + "---|---|" * len(columns)]
     means = {
-        budget: {row: float(np.mean(values(records, method))) for row, records in found.items() if records}
+        budget: {row: float(np.mean(values(records, method))) for row, records in found.items() if records and not doubt(records)}
         for budget, found in columns.items()
     }
     for row in VARIANTS:
