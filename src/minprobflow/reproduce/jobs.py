@@ -78,27 +78,29 @@ def _parallel(engine: str, jobs: int, job: Callable[..., str], items: list[Any],
             return
         import joblib
 
-        pool = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
+        as_they_end = "generator_unordered" if engine != "ray" else "list"  # which Ray cannot: its messages come in the end
+        pool = joblib.Parallel(return_as=as_they_end, batch_size=1, pre_dispatch=jobs)
         yield from pool(joblib.delayed(job)(*item, **arguments) for item in items)
 
 
 @contextlib.contextmanager
 def _engine(name: str, jobs: int) -> Iterator[None]:
-    """joblib's backend of this name; dask and ray are started on this machine."""
+    """joblib's backend of this name; dask and ray are started on this machine, and dask is ended again."""
     import joblib
 
-    try:
-        if name == "ray":
-            importlib.import_module("ray.util.joblib").register_ray()
-        if name == "dask":
-            distributed = importlib.import_module("distributed")
-            distributed.Client(distributed.LocalCluster(n_workers=jobs, threads_per_worker=1))
-        config = joblib.parallel_config(backend=name, n_jobs=jobs)
-    except ImportError as problem:
-        raise InputError(f"the engine {name} is not installed here: install it, or use --engine loky") from problem
-    except ValueError as problem:
-        raise InputError(f"joblib knows no engine {name!r}: use loky, or dask or ray where they are installed") from problem
-    with config:
+    with contextlib.ExitStack() as opened:
+        try:
+            if name == "ray":
+                importlib.import_module("ray.util.joblib").register_ray()
+            if name == "dask":
+                distributed = importlib.import_module("distributed")
+                cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
+                opened.enter_context(distributed.Client(opened.enter_context(cluster)))
+            opened.enter_context(joblib.parallel_config(backend=name, n_jobs=jobs))
+        except ImportError as problem:
+            raise InputError(f"the engine {name} is not installed here: install it, or use --engine loky") from problem
+        except ValueError as problem:
+            raise InputError(f"joblib knows no engine {name!r}: use loky, or dask or ray where they are installed") from problem
         yield
 
 
