@@ -16,7 +16,7 @@ demo: .venv/.installed
 	$(BIN)/python -m minprobflow.demo
 
 test: lint types layers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 25
 
 .venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench

@@ -147,7 +147,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         "curve": done.curve,
         "likelihood": likelihood,
         "at": time.strftime("%Y-%m-%d %H:%M"),
-        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()},
         "versions": {name: importlib.metadata.version(name) for name in ("minprobflow", "jax")},
     }
     results.write(results.record_file(row, seed), record)
@@ -165,7 +165,8 @@ def limit_threads(threads: int | None) -> None:
         os.environ["NPROC"] = str(threads)
 
 
-def _cpu() -> str:
+def cpu_name() -> str:
+    """As Linux tells it; elsewhere what Python knows."""
     try:
         with open("/proc/cpuinfo") as file:
             return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
