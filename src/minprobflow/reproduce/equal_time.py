@@ -44,7 +44,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         for refresh in REFRESH
     },
 }
-BATCH_SIZE, SEEDS, TIMED_EPOCHS, ROUNDS = 100, 3, 3, 2
+BATCH_SIZE, SEEDS, TIMED_EPOCHS, ROUNDS, VALIDATION_STEPS = 100, 3, 3, 2, 16_000
 
 
 def plans(table: str, results: Results) -> list[Experiment]:
@@ -73,6 +73,7 @@ def _plan(base: Experiment, budget: int, seconds: dict[str, float]) -> Experimen
         if name in seconds:
             epochs = max(round(budget / seconds[name]), 1)
             settings = {**SEARCHED[rule], "batch_size": BATCH_SIZE, "epochs": epochs, "search_epochs": epochs}
+            settings |= {"validation_steps": VALIDATION_STEPS} if "ais" in base.estimators else {}
             rows.append(Row(base.table, profile, name, rule, rule_settings, settings, {}))
     return dataclasses.replace(base, profile=profile, rows=tuple(rows))
 
