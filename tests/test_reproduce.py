@@ -280,6 +280,15 @@ def test_at_a_constant_rate_the_model_is_that_of_the_best_look(monkeypatch):
     np.testing.assert_array_equal(done.model.weights, shorter.model.weights)
 
 
+@pytest.mark.parametrize("early_stop", [False, True])
+def test_early_stopping_takes_the_best_look_and_nothing_else_does(monkeypatch, early_stop):
+    plan, digits = tiny(("CD1",), learning_rate=0.1, epochs=4, early_stop=early_stop), mpf.load_dataset("digits")
+    scores = iter([-5.0, -3.0, -4.0, -6.0])
+    monkeypatch.setattr(training, "validation_score", lambda *_: next(scores))
+    done = training.train(plan, plan.rows[0].resolved({}), 0, digits, looks=4)
+    assert (done.epochs, done.valid) == ((2, -3.0) if early_stop else (4, -6.0))
+
+
 def test_jobs_go_through_joblib(small, tmp_path):
     results, lines = Results(tmp_path), []
     assert jobs.run(small, seeds=1, jobs=2, results=results, report=lines.append) == 0

@@ -52,9 +52,11 @@ def train(
 ) -> Trained:
     """Train with these settings (`Row.resolved`), and look at the validation likelihood this many times, the last at the end.
 
-    At a constant rate (plain descent, the paper's) the length is chosen on the validation split: the model is that of the best look.
+    At a constant rate (plain descent, the paper's), or where `early_stop` is set, the length is chosen on the validation split: the
+    model is that of the best look.
     """
     plain, epochs = settings.get("plain", False), settings["epochs"]
+    early_stop = settings.get("early_stop", plain)
     rate = settings["learning_rate"]
     updates = len(dataset.train) // settings["batch_size"]
     rule_settings: dict[str, Any] = {name: settings[name] for name in RULE_SETTINGS if name in settings}
@@ -63,7 +65,7 @@ def train(
     curve: list[dict[str, float]] = []
     each: list[float] = []
     mark = time.process_time()
-    looks = max(looks, LOOKS) if plain and looks else looks
+    looks = max(looks, LOOKS) if early_stop and looks else looks
     looked_at = set(np.linspace(0, epochs, min(looks, epochs) + 1).round().astype(int).tolist()) if looks else set()
     best: tuple[float, int, Model] | None = None
 
@@ -73,7 +75,7 @@ def train(
         if epoch.number in looked_at:
             score = validation_score(experiment, epoch.model, dataset, settings.get("validation_steps"))
             curve.append({"epoch": epoch.number, "seconds": sum(each), "valid": score})
-            if plain and (best is None or score > best[0]):
+            if early_stop and (best is None or score > best[0]):
                 best = score, epoch.number, epoch.model
         mark = time.process_time()
 
