@@ -45,3 +45,13 @@ def test_saturated_weights_equal_the_dense_form_in_float64(scale, tau):
         for a, b in zip(jax.tree.leaves(fast_gradient), jax.tree.leaves(slow_gradient), strict=True):
             assert np.all(np.isfinite(a))
             np.testing.assert_allclose(a, b, atol=1e-4 * float(jnp.abs(b).max()) * max(1.0, scale / 5))
+
+
+def test_the_flow_itself_has_a_gradient_j_times_as_large():
+    model, v = mpf.RBM.init(0, 6, 3), jnp.asarray(np.random.default_rng(0).integers(2, size=(5, 6)), jnp.float32)
+    (log_j, slope), (j, steep) = (
+        jax.value_and_grad(lambda m, log=log: mpf.MPF1Flip(log=log).build(5).loss(m, (), v)[0])(model) for log in (True, False)
+    )
+    assert float(j) == pytest.approx(np.exp(float(log_j)), rel=1e-5)
+    np.testing.assert_allclose(steep.weights, float(j) * slope.weights, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(v.shape[1], float(j), rtol=0.5)  # of the order of the number of flips

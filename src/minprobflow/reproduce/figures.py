@@ -18,7 +18,7 @@ from .experiments import TABLES, Experiment, experiment
 from .records import Results, doubt, values
 from .search import current
 
-SHOWN, STEPS = 20, 100
+SHOWN, STEPS, COLOURS = 20, 100, 64
 _OURS = {"best": ("C3", 0.17, "ours: our recipe"), "paper": ("C0", -0.17, "ours: as the paper describes")}  # colour, height, label
 _VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation log-likelihood, lower end by AIS (nats)"}
 
@@ -48,10 +48,13 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
 
 
 def _write(file: Path, figure: Any) -> Path:
+    from PIL import Image
+
     file.parent.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    write_atomically(file, buffer.getvalue())
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=110)
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, "png", optimize=True)
+    write_atomically(file, small.getvalue())
     return file
 
 
@@ -80,6 +83,7 @@ def _beside_the_paper(name: str, results: Results) -> Any:
                     )
         axes.set_yticks([*height.values()], [*height])
         axes.set_xlabel(f"test log-likelihood, {method.upper() if method != 'exact' else method} (nats)")
+        axes.locator_params(axis="x", nbins=6)
         axes.grid(axis="y", color="0.92")
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)

@@ -17,7 +17,7 @@ from ..models.base import Model
 from ..train import Epoch, constant_rate, fit
 from .experiments import Experiment
 
-RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess")
+RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess", "log")
 LOOKS = 8  # at the validation likelihood in a run whose curve is drawn
 VALIDATION: dict[str, Any] = {"chains": 50, "betas": 1000}  # of AIS while a run goes on
 # of AIS in the end; long chains for the reverse side matter more than temperatures: those from noise take long to find the data's region

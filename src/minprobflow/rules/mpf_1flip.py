@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
 from ..connectivity import one_flip
+from ..connectivity.base import Flow
 from ..models.base import Model
 from ..objectives import probability_flow
 from ..rates import OddFunction, check_odd, odd_function
@@ -26,6 +30,8 @@ class MPF1Flip(RuleSpec):
 
     o: str | OddFunction = "zero"
     """odd function of Theorem 1: zero, sign, tanh or a callable"""
+    log: bool = True
+    """minimise log J, not J itself, whose gradient is J times as large: rates for it are those of log J divided by J, a sum over D flips"""
 
     def __post_init__(self) -> None:
         check_odd(self.o)
@@ -35,4 +41,8 @@ class MPF1Flip(RuleSpec):
 
     def build(self, batch_size: int) -> Rule:
         o = odd_function(self.o)
-        return join(one_flip(), partial(probability_flow, o=o), o)
+        return join(one_flip(), partial(probability_flow if self.log else _plain_flow, o=o), o)
+
+
+def _plain_flow(flow: Flow, o: OddFunction) -> Float[Array, ""]:
+    return jnp.exp(probability_flow(flow, o))
