@@ -15,10 +15,10 @@ from ..errors import InputError
 from ..files import write_atomically
 from ..samplers import sample
 from .experiments import TABLES, Experiment, experiment
-from .records import Results, doubt, values
+from .records import Results, doubt, title, values
 from .search import current
 
-SHOWN, STEPS, COLOURS = 20, 100, 64
+SHOWN, STEPS = 20, 100
 _OURS = {"best": ("C3", 0.17, "ours: our recipe"), "paper": ("C0", -0.17, "ours: as the paper describes")}  # colour, height, label
 _VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation log-likelihood, lower end by AIS (nats)"}
 
@@ -48,13 +48,10 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
 
 
 def _write(file: Path, figure: Any) -> Path:
-    from PIL import Image
-
     file.parent.mkdir(parents=True, exist_ok=True)
-    drawn, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=110)
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, "png", optimize=True)
-    write_atomically(file, small.getvalue())
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    write_atomically(file, buffer.getvalue())
     return file
 
 
@@ -82,7 +79,7 @@ def _beside_the_paper(name: str, results: Results) -> Any:
                         *place, xerr=float(np.std(ours)) if inside else None, fmt=marker, color=color, mfc=filled, ms=5, label=label
                     )
         axes.set_yticks([*height.values()], [*height])
-        axes.set_xlabel(f"test log-likelihood, {method.upper() if method != 'exact' else method} (nats)")
+        axes.set_xlabel(f"test log-likelihood, {title(method)} (nats)")
         axes.locator_params(axis="x", nbins=6)
         axes.grid(axis="y", color="0.92")
         axes.set_axisbelow(True)

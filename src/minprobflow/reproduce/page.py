@@ -11,7 +11,7 @@ from scipy import stats
 
 from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
-from .records import Results, doubt, spread, values
+from .records import Results, doubt, spread, title, values
 from .search import at_an_end, chosen, current
 
 PAPER_RUNS = 10
@@ -47,7 +47,7 @@ def table(results: Results, name: str, profile: str) -> str:
     if not any(found.values()):
         return f"No records yet: `minprobflow reproduce {name} --profile {profile}`."
     columns = [(method, part) for method in plan.estimators for part in ("test", "train")]
-    heads = ["row", *(f"{method.upper() if method != 'exact' else 'exact'} {part}: ours | paper" for method, part in columns)]
+    heads = ["row", *(f"{title(method)} {part}: ours | paper" for method, part in columns)]
     heads += ["ours less paper", "seconds: ours | paper", "to the paper's figure", "batch: ours | paper", "epochs", "seeds"]
     heads += [*(["verdicts"] if "ais" in plan.estimators else []), "settings"]
     lines = ["| " + " | ".join(heads) + " |"]

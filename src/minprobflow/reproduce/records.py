@@ -24,6 +24,11 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
+def title(method: str) -> str:
+    """An estimator's name as it is shown."""
+    return method if method == "exact" else method.upper()
+
+
 def doubt(records: list[dict[str, Any]]) -> str:
     """A question mark if AIS says of any of these figures not to trust it."""
     return " ?" if any(record["likelihood"].get("ais", {}).get("verdict") == "do not trust" for record in records) else ""
