@@ -48,14 +48,17 @@ def calibration() -> str:
 
 
 def trap() -> str:
-    r = result("trap")
-    exact, ais, s = r["exact"]["value"], r["ais"], r["settings"]
-    starts = ", ".join(f"{value:.2f} from {name}" for name, value in s["reverse_by_start"].items())
-    return (
-        f"Enumeration: log Z {exact:.2f}. AIS ({s['chains']} chains, {s['betas']:,} temperatures): {ais['value']:.2f} +- {ais['stderr']:.2f}, "
-        f"{exact - ais['value']:.1f} nats too optimistic a likelihood.\nReverse AIS: {starts}. The sandwich is open by {s['gap']:.1f} nats; "
-        f"interval [{ais['lower']:.2f}, {ais['upper']:.2f}]; verdict: **{r['verdict']}**."
-    )
+    lines = [
+        "| seed | exact | forward, from the data's means | forward, from noise | both, both ways | 95% interval | verdict |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for model in result("trap")["models"]:
+        ais, by_base = model["ais"], model["settings"]["forward_by_base"]
+        lines.append(
+            f"| {model['seed']} | {model['exact']['value']:.2f} | {by_base['data']:.2f} | {by_base['noise']:.2f} | "
+            f"{ais['value']:.2f} +- {ais['stderr']:.2f} | [{ais['lower']:.2f}, {ais['upper']:.2f}] | {model['verdict']} |"
+        )
+    return "\n".join(lines)
 
 
 def speed() -> str:

@@ -8,8 +8,7 @@ import pytest
 from benchmarks import calibration
 
 import minprobflow as mpf
-from minprobflow.likelihood import AIS, schedules
-from minprobflow.likelihood import sandwich as sandwich_module
+from minprobflow.likelihood import AIS, schedules, verdict
 from minprobflow.likelihood.ais import Side, base_samples, forward, reverse, schedule
 from minprobflow.likelihood.annealing import BLOCK, Annealed, anneal, transition
 from minprobflow.likelihood.model_samples import Samples
@@ -160,9 +159,17 @@ def lower_side(log_z, spread, n=100):
     return Side(mean.value, mean, annealed)
 
 
-def judged(low, high, groups=None, settings=None):
-    groups = groups or {"ais": high, "noise": high}
-    return sandwich_module._judged(low, high, groups, Samples(high.annealed.states, 1.0), settings or AIS(), 1000, 1.0)
+def judged(lows, highs, starts=None, settings=None, r_hat=1.0):
+    """Of sides by path; a single side stands for one path."""
+    lows, highs = (sides if isinstance(sides, dict) else {"data": sides} for sides in (lows, highs))
+    samples = Samples(np.zeros((100, 1), np.uint8), r_hat)
+    return verdict.judged(verdict.Sides(lows, highs, starts or {"AIS": 50, "noise": 50}, samples), settings or AIS(), 1000, 1.0)
+
+
+def halves(first, second):
+    """A reverse side whose chains from AIS give one figure and those from noise another."""
+    weights = np.concatenate([side(figure, 0.2, 50).annealed.log_weights for figure in (first, second)])
+    return Side(-log_mean(weights).value, log_mean(weights), Annealed(np.zeros((100, 1), np.uint8), weights, np.zeros(1)))
 
 
 def test_every_reason_of_the_verdict():
@@ -179,18 +186,51 @@ def test_every_reason_of_the_verdict():
         (judged(lower_side(50.0, 0.2), side(47.0, 0.2)), "do not trust", "below the lower one"),
         (judged(lower_side(50.0, 3.0), side(50.0, 0.2)), "do not trust", "few effective chains"),
         (judged(lower_side(50.0, 0.2), side(50.0, 0.2), settings=AIS(target_stderr=0.001)), "wide", "standard error"),
-        (judged(lower_side(50.0, 0.2), side(50.0, 0.2), {"ais": side(50.0, 0.2), "noise": side(49.0, 0.2)}), "wide", "have not mixed"),
-        (
-            judged(lower_side(50.0, 0.2), side(50.0, 0.2), {"ais": side(50.0, 0.2), "noise": side(40.0, 0.2)}),
-            "do not trust",
-            "have not mixed",
-        ),
+        (judged(lower_side(50.0, 0.2), halves(52.0, 50.0)), "wide", "have not mixed"),
+        (judged(lower_side(50.0, 0.2), halves(54.0, 50.0)), "do not trust", "have not mixed"),
         (judged(lower_side(45.0, 0.2), few_found_more), "do not trust", "some chains find"),
     ]
-    for estimate, verdict, reason in cases:
-        assert estimate.verdict == verdict, estimate
+    for estimate, expected, reason in cases:
+        assert estimate.verdict == expected, estimate
         assert any(reason in warning for warning in estimate.warnings), estimate
     assert cases[-1][0].upper >= 49.9
+
+
+def test_chains_in_a_region_that_forward_chains_overrate_do_no_harm():
+    slow = judged(lower_side(50.0, 0.2), halves(50.0, 40.0))
+    assert slow.verdict == "trusted" and not slow.settings["combined"]
+    assert slow.value == pytest.approx(50.0, abs=0.1) and slow.settings["reverse"] == pytest.approx(50.0, abs=0.1)
+
+
+def test_chains_that_have_not_mixed_are_held_to_the_spread_of_forward_ones():
+    """A third of the chains are in a region that forward chains do not reach, and the others spread so widely that they do not show."""
+    weights = -np.tile(np.repeat([47.0, 50.0, 55.0], [20, 15, 15]), 2)
+    high = Side(-log_mean(weights).value, log_mean(weights), Annealed(np.zeros((100, 1), np.uint8), weights, np.zeros(1)))
+    caught = judged(lower_side(48.0, 0.2), high, r_hat=4.0)
+    assert caught.verdict == "do not trust" and "some chains find" in caught.warnings[0] and caught.upper >= 55
+    assert not any("some chains find" in warning for warning in judged(lower_side(48.0, 0.2), high, r_hat=1.1).warnings)
+
+
+def test_the_path_that_finds_the_mass_counts():
+    """Forward chains that miss most of the mass are low along their path, and reverse chains from there are high along it."""
+    lows = {"data": lower_side(45.0, 0.2), "noise": lower_side(50.0, 0.4)}
+    estimate = judged(lows, {"data": side(60.0, 0.2), "noise": side(50.0, 0.4)})
+    assert estimate.verdict == "trusted" and estimate.settings["base"] == "noise"
+    assert estimate.value == pytest.approx(50.0, abs=0.2) and estimate.upper < 51
+    caught = judged(lows, {"data": side(45.0, 0.2), "noise": side(50.5, 0.4)})  # reverse chains are where the data's path leads
+    assert caught.settings["base"] == "noise" and caught.verdict == "do not trust" and caught.upper > 50
+
+
+def test_regions_that_different_paths_lead_to_are_added_up():
+    """Chains from AIS are in a region of log share 49 that the data's path leads to, those from noise in one of 50 that noise leads to."""
+    lows = {"data": lower_side(49.0, 0.2), "noise": lower_side(50.0, 0.2)}
+    several = judged(lows, {"data": halves(49.0, 60.0), "noise": halves(58.0, 50.0)})
+    assert several.settings["reverse"] == pytest.approx(np.logaddexp(49.0, 50.0), abs=0.1)
+    assert several.settings["reverse_by_base"] == pytest.approx({"data": 49.0, "noise": 50.0}, abs=0.1)
+    assert several.lower < np.logaddexp(49.0, 50.0) < several.upper and not several.settings["combined"]
+    negligible = judged({**lows, "noise": lower_side(30.0, 0.2)}, {"data": halves(49.0, 60.0), "noise": halves(58.0, 30.0)})
+    assert negligible.verdict == "trusted" and negligible.settings["combined"]
+    assert negligible.value == pytest.approx(49.0, abs=0.1)
 
 
 @pytest.mark.parametrize("excess", [2.0, 5.0])

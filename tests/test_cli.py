@@ -87,7 +87,7 @@ def test_every_method(files, capsys, method):
     if method == "ais":
         assert record["settings"]["betas"] == 100 and record["settings"]["chains"] == 50
         assert record["log_partition"]["lower"] <= mpf.log_partition(MODEL).value <= record["log_partition"]["upper"]
-        assert "reverse AIS, 100 temperatures" in err
+        assert "reverse AIS to data, 100 temperatures" in err
     else:
         assert record["log_partition"] is None
     if method == "csl":

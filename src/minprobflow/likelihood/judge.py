@@ -20,7 +20,7 @@ from .csl import CSL, csl, n_chains
 from .estimate import Estimate
 from .exact import MAX_UNITS
 from .pseudo import pseudo_log_likelihoods
-from .sandwich import Z95
+from .verdict import Z95
 
 ROWS = 2000
 

@@ -60,6 +60,7 @@ class Experiment:
     data: str
     hidden: int
     estimators: tuple[str, ...]
+    max_betas: int  # temperatures of AIS in the end, where fewer do not suffice
     seeds: int
     rows: tuple[Row, ...]
 
@@ -92,9 +93,16 @@ def experiment(table: str, profile: str) -> Experiment:
         if value not in known:
             raise InputError(f"unknown {what} {value!r}: use {', '.join(known)}")
     about = _settings()[table]
-    rows = _rows(table, profile, about[profile])
     return Experiment(
-        table, profile, about["title"], about["data"], about["hidden"], tuple(about["estimators"]), about[profile]["seeds"], rows
+        table,
+        profile,
+        about["title"],
+        about["data"],
+        about["hidden"],
+        tuple(about["estimators"]),
+        about.get("max_betas", 16_000),
+        about[profile]["seeds"],
+        _rows(table, profile, about[profile]),
     )
 
 

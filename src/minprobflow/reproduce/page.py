@@ -15,7 +15,7 @@ from .records import Results, doubt, spread, title, values
 from .search import at_an_end, chosen, current
 
 PAPER_RUNS = 10
-NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain", "validation_steps")
+NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
 
 
 def write_page(results: Results, page: Path) -> Path:

@@ -1,0 +1,38 @@
+"""Where the chains start whose samples reverse AIS begins with.
+
+If chains from all these places agree in the end they have mixed. Noise matters: a model can have most of its mass far from the
+data and from their base, in a wide region that uniform noise falls into (CD-1 leaves such regions).
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key, Num
+
+from ..models.base import Latent, Model
+from .ais import Side, base_samples
+
+
+def starts(
+    key: Key[Array, ""], model: Model, lows: dict[str, Side], base: Model, rows: np.ndarray | None, chains: int
+) -> dict[str, Num[np.ndarray, "n D"]]:
+    """At the ends of AIS chains by weight, at data (or the base), at noise in either layer; about as many chains each."""
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    named = {
+        "AIS": lambda n: _ends(rng, lows["data"], n),
+        "base" if rows is None else "data": lambda n: base_samples(key, base, n) if rows is None else rows[rng.integers(len(rows), size=n)],
+        "noise": lambda n: np.asarray(model.space.noise(key, n)),
+    }
+    if isinstance(model, Latent):
+        hidden = model.transposed().space.size
+        named["hidden noise"] = lambda n: np.asarray(model.sample_visible(key, rng.integers(2, size=(n, hidden))))
+    if "noise" in lows:
+        named["AIS from noise"] = lambda n: _ends(rng, lows["noise"], n)
+    sizes = [len(part) for part in np.array_split(np.arange(chains), len(named))]
+    return {name: start(size).astype(model.space.dtype) for (name, start), size in zip(named.items(), sizes, strict=True)}
+
+
+def _ends(rng: np.random.Generator, low: Side, n: int) -> Num[np.ndarray, "n D"]:
+    p = np.exp(low.annealed.log_weights - low.annealed.log_weights.max())
+    return low.annealed.states[rng.choice(len(p), size=n, p=p / p.sum())]
