@@ -48,17 +48,27 @@ def calibration() -> str:
 
 
 def trap() -> str:
+    r = result("trap")
     lines = [
-        "| seed | exact | forward, from the data's means | forward, from noise | both, both ways | 95% interval | verdict |",
+        "| seed | exact | forward, from the data's means | forward, from noise | value | 95% interval | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
-    for model in result("trap")["models"]:
+    for model in r["models"]:
         ais, by_base = model["ais"], model["settings"]["forward_by_base"]
         lines.append(
             f"| {model['seed']} | {model['exact']['value']:.2f} | {by_base['data']:.2f} | {by_base['noise']:.2f} | "
             f"{ais['value']:.2f} +- {ais['stderr']:.2f} | [{ais['lower']:.2f}, {ais['upper']:.2f}] | {model['verdict']} |"
         )
-    return "\n".join(lines)
+    found = [model["settings"]["forward_by_base"]["noise"] > model["settings"]["forward_by_base"]["data"] for model in r["models"]]
+    trusted = sum(model["verdict"] == "trusted" for model in r["models"])
+    n = len(lines) - 2
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"More is found from noise in {sum(found)} of {n}; {trusted} are trusted; {r['held']} of {n} intervals hold the exact figure.",
+        ]
+    )
 
 
 def speed() -> str:

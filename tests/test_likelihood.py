@@ -123,7 +123,7 @@ def test_seeds_are_reproducible():
 
 BAD = [
     ({"method": "guess"}, "auto, ais, exact, csl, pseudo"),
-    ({"method": "ais", "chains": 1}, "at least 8 chains"),
+    ({"method": "ais", "chains": 1}, "at least 10 chains"),
     ({"method": "ais", "betas": 0}, "at least 2 temperatures"),
     ({"method": "auto", "chainz": 3}, "no setting 'chainz'"),
     ({"method": "auto", "target_stderr": -1.0}, "positive"),

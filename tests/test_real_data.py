@@ -31,13 +31,9 @@ def test_the_published_model():
 
 @needs("mnist/train-images-idx3-ubyte.gz")
 def test_a_model_that_fools_ais_is_flagged():
-    """Chains annealed from the data's means, or caught there, miss most of the mass; others find it."""
+    """Chains that start at the data, or are annealed from their means, miss most of the mass."""
     result = trap.main(seeds=1, max_betas=4000)["models"][0]
-    figures = result["settings"]["reverse_by_start"]
-    assert figures["data"] < result["exact"]["value"] - 1
-    assert result["verdict"] == "do not trust"
-    assert result["ais"]["upper"] > result["exact"]["value"] > result["ais"]["lower"]
-    assert result["ais"]["upper"] - result["ais"]["lower"] < 6
+    assert result["verdict"] == "do not trust" and result["held"]
 
 
 @needs("mnist/train-images-idx3-ubyte.gz")

@@ -34,7 +34,7 @@ def evaluate(
         typer.Option(metavar="FILE", help="rows of 0 and 1: .npy, .npz, .npz:KEY, .csv or .csv.gz; by default a run's test data"),
     ] = None,
     base_data: Annotated[
-        str | None, typer.Option(metavar="FILE", help="rows whose means AIS starts from; by default those of --data")
+        str | None, typer.Option(metavar="FILE", help="rows whose means AIS starts from, next to noise; by default those of --data")
     ] = None,
     method: Annotated[str, typer.Option(help="auto, exact, ais, csl or pseudo")] = "auto",
     chains: Annotated[int | None, typer.Option(help="chains of AIS or CSL  [default: 100]")] = None,

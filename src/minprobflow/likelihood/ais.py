@@ -59,9 +59,22 @@ def reverse(
 
 def parts(side: Side, sizes: Sequence[int]) -> list[Side]:
     """A reverse side taken apart into groups of chains."""
-    log_base = side.log_partition + side.mean.value
-    means = [log_mean(weights) for weights in np.split(side.annealed.log_weights, np.cumsum(sizes)[:-1])]
-    return [Side(log_base - mean.value, mean, side.annealed) for mean in means]
+    ends = np.cumsum(sizes)
+    return [_part(side, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+
+
+def joined(groups: Sequence[Side]) -> Side:
+    """Groups of chains of one reverse side together."""
+    states, weights = (np.concatenate([getattr(side.annealed, name) for side in groups]) for name in ("states", "log_weights"))
+    annealed = groups[0].annealed._replace(states=states, log_weights=weights)
+    return _part(groups[0]._replace(annealed=annealed), slice(None))
+
+
+def _part(side: Side, chains: slice) -> Side:
+    log_base, all_chains = side.log_partition + side.mean.value, side.annealed
+    annealed = all_chains._replace(states=all_chains.states[chains], log_weights=all_chains.log_weights[chains])
+    mean = log_mean(annealed.log_weights)
+    return Side(log_base - mean.value, mean, annealed)
 
 
 def schedule(key: Key[Array, ""], model: Annealable, base: Model, name: str, n: int) -> Float[np.ndarray, " n"]:

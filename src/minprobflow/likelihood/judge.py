@@ -39,7 +39,7 @@ def log_partition(
         method: "exact" (enumeration, up to 25 units in the smaller layer), "ais" (annealed importance sampling in both
             directions), or "auto": exact where it can be had, else AIS.
         key: a seed or a JAX key.
-        base_data: rows whose means the base model of AIS gets, and where some of its sampling chains start.
+        base_data: rows whose means one of the two base models of AIS gets, and where some of its sampling chains start.
         progress: called with what is being done and the share of it that is done.
         **settings: of AIS (see `AIS`): chains, betas, schedule, samples, target_stderr, target_gap, max_betas, max_seconds, ...
             Without `betas` the temperatures are doubled until the target or the budget is reached.

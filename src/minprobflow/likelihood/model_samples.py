@@ -14,6 +14,8 @@ from ..random_bits import subkey
 from ..samplers import default_kernel, parallel_tempering
 from .annealing import BLOCK
 
+LOOKS = 16  # at the free energies of tempered chains
+
 
 class Samples(NamedTuple):
     """States, and the potential scale reduction of their free energies (1 when mixed)."""
@@ -36,15 +38,13 @@ def tempered_samples(
     """Chains that exchange states with chains at higher temperatures (parallel tempering)."""
     betas = jnp.linspace(0.0, 1.0, rungs)
     state = jnp.broadcast_to(jnp.asarray(starts).astype(float), (rungs, *starts.shape))
-    halves = []
-    for i, part in enumerate((steps - steps // 2, steps // 2)):
-        state = parallel_tempering(jax.random.fold_in(key, i), model, state, betas, part, base).states
-        halves.append(np.asarray(model.free_energy(state[-1]), np.float64))
-    # single draws instead of running means: compare the two halves' spread with their difference
-    first, second = halves
-    within = (first.var() + second.var()) / 2
-    between = (first.mean() - second.mean()) ** 2 / 2
-    return Samples(np.asarray(state[-1]).astype(model.space.dtype), float(np.sqrt((within + between) / max(within, 1e-12))))
+    looks = []
+    for i, part in enumerate(np.array_split(np.arange(steps), min(LOOKS, steps))):
+        state = parallel_tempering(jax.random.fold_in(key, i), model, state, betas, len(part), base).states
+        looks.append(np.asarray(model.free_energy(state[-1]), np.float64))
+    later = np.asarray(looks[len(looks) // 2 :])
+    ratio = r_hat(later.mean(0), later.var(0, ddof=1), len(later)) if len(later) > 1 else float("inf")
+    return Samples(np.asarray(state[-1]).astype(model.space.dtype), ratio)
 
 
 def r_hat(means: Float[np.ndarray, " chains"], variances: Float[np.ndarray, " chains"], steps: int) -> float:

@@ -56,8 +56,8 @@ class AIS(LogPartitionEstimator):
         for name in ("chains", "betas", "sample_steps", "first_betas", "max_betas"):
             if not isinstance(getattr(self, name), int | None):
                 raise InputError(f"{name}={getattr(self, name)!r}: it must be a whole number")
-        if self.chains < 8:
-            raise InputError(f"chains={self.chains}: AIS needs at least 8 chains to tell its error, better 100")
+        if self.chains < 10:
+            raise InputError(f"chains={self.chains}: AIS needs at least 10 chains to tell its error, better 100")
         for name in ("target_stderr", "target_gap"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name}={getattr(self, name)}: it must be positive")
@@ -107,7 +107,7 @@ class Path(NamedTuple):
 def _paths(key: Key[Array, ""], model: Annealable, rows: np.ndarray | None, settings: AIS, n: int) -> dict[str, Path]:
     """From a base with the data's means, which leads to where the data are, and from even noise, which leads to wide regions far from
     them. (Real units have no even noise.)"""
-    means = {"data": jnp.asarray(_base_means(jax.random.fold_in(key, 0), model, rows), jnp.result_type(float))}
+    means = {"base" if rows is None else "data": jnp.asarray(_base_means(jax.random.fold_in(key, 0), model, rows), jnp.result_type(float))}
     if isinstance(model.space, Discrete):
         means["noise"] = model.space.even_means()
     bases = {name: model.base(mean) for name, mean in means.items()}
@@ -117,18 +117,19 @@ def _paths(key: Key[Array, ""], model: Annealable, rows: np.ndarray | None, sett
 def _both_sides(
     key: Key[Array, ""], model: Annealable, paths: dict[str, Path], rows: np.ndarray | None, settings: AIS, progress: Progress | None
 ) -> Sides:
-    keys = jax.random.split(key, 5)
+    keys = jax.random.split(key, 4)
     lows = {
         name: forward(jax.random.fold_in(keys[0], i), model, *path, settings.chains, _phase(progress, f"AIS from {name}"))
         for i, (name, path) in enumerate(paths.items())
     }
-    groups = starts(keys[1], model, lows, paths["data"].base, rows, settings.chains)
+    base, betas = next(iter(paths.values()))
+    groups = starts(keys[1], model, lows, base, rows, settings.chains)
     everywhere = np.concatenate(list(groups.values()))
-    steps = settings.sample_steps or max(len(paths["data"].betas), 1000)
+    steps = settings.sample_steps or max(len(betas), 1000)
     if progress:
         progress("sampling", 0.0)
     if settings.samples == "tempering":
-        samples = tempered_samples(keys[2], model, paths["data"].base, everywhere, steps)
+        samples = tempered_samples(keys[2], model, base, everywhere, steps)
     else:
         samples = gibbs_samples(keys[2], model, everywhere, steps)
     highs = {

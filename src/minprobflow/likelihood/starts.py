@@ -6,6 +6,9 @@ data and from their base, in a wide region that uniform noise falls into (CD-1 l
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import jax
 import numpy as np
 from jaxtyping import Array, Key, Num
@@ -18,17 +21,17 @@ def starts(
     key: Key[Array, ""], model: Model, lows: dict[str, Side], base: Model, rows: np.ndarray | None, chains: int
 ) -> dict[str, Num[np.ndarray, "n D"]]:
     """At the ends of AIS chains by weight, at data (or the base), at noise in either layer; about as many chains each."""
+    keys = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    named = {
-        "AIS": lambda n: _ends(rng, lows["data"], n),
-        "base" if rows is None else "data": lambda n: base_samples(key, base, n) if rows is None else rows[rng.integers(len(rows), size=n)],
-        "noise": lambda n: np.asarray(model.space.noise(key, n)),
-    }
+    named: dict[str, Callable[[int], np.ndarray]] = {f"AIS from {path}": partial(_ends, rng, low) for path, low in lows.items()}
+    if rows is None:
+        named["base"] = lambda n: base_samples(keys[0], base, n)
+    else:
+        named["data"] = lambda n: rows[rng.integers(len(rows), size=n)]
+    named["noise"] = lambda n: np.asarray(model.space.noise(keys[1], n))
     if isinstance(model, Latent):
         hidden = model.transposed().space.size
-        named["hidden noise"] = lambda n: np.asarray(model.sample_visible(key, rng.integers(2, size=(n, hidden))))
-    if "noise" in lows:
-        named["AIS from noise"] = lambda n: _ends(rng, lows["noise"], n)
+        named["hidden noise"] = lambda n: np.asarray(model.sample_visible(keys[2], rng.integers(2, size=(n, hidden))))
     sizes = [len(part) for part in np.array_split(np.arange(chains), len(named))]
     return {name: start(size).astype(model.space.dtype) for (name, start), size in zip(named.items(), sizes, strict=True)}
 
