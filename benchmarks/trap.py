@@ -6,7 +6,7 @@ means hardly ever enter.
 
 import minprobflow as mpf
 from minprobflow.data import Dataset
-from minprobflow.likelihood import Estimate, from_log_partition
+from minprobflow.likelihood import from_log_partition
 
 
 def train(mnist: Dataset, seed: int) -> mpf.RBM:
@@ -21,11 +21,7 @@ def judge(model: mpf.RBM, mnist: Dataset, seed: int, max_betas: int) -> dict[str
         print(f"seed {seed}, {name}: log Z {estimate}")
         print(f"seed {seed}, {name}: test log-likelihood {from_log_partition(model, mnist.test, estimate)}", flush=True)
     record = {"exact": exact.record(), "ais": ais.record(), "verdict": ais.verdict, "warnings": ais.warnings, "settings": ais.settings}
-    return {"seed": seed, "held": held(exact, ais), **record}
-
-
-def held(exact: Estimate, ais: Estimate) -> bool:
-    return bool(ais.lower <= exact.value <= ais.upper)
+    return {"seed": seed, "held": bool(ais.lower <= exact.value <= ais.upper), **record}
 
 
 def main(mnist: Dataset | None = None, seeds: int = 5, max_betas: int = 8000) -> dict[str, object]:

@@ -146,11 +146,15 @@ def test_hopeless_cases_are_given_up_early():
     assert "temperatures would be needed" in estimate.warnings[-1]
 
 
-def side(log_z, spread, n=100, seed=0):
-    """A reverse side whose chains give log Z with this spread (log Z of the base is zero)."""
-    weights = -log_z + spread * np.random.default_rng(seed).normal(size=n) - spread**2 / 2
+def reverse_side(weights):
+    """A reverse side of chains with these log weights (log Z of the base is zero)."""
     mean = log_mean(weights)
-    return Side(-mean.value, mean, Annealed(np.zeros((n, 1), np.uint8), weights, np.zeros(1)))
+    return Side(-mean.value, mean, Annealed(np.zeros((len(weights), 1), np.uint8), weights, np.zeros(1)))
+
+
+def side(log_z, spread, n=100, seed=0):
+    """A reverse side whose chains give log Z with this spread."""
+    return reverse_side(-log_z + spread * np.random.default_rng(seed).normal(size=n) - spread**2 / 2)
 
 
 def lower_side(log_z, spread, n=100):
@@ -168,8 +172,7 @@ def judged(lows, highs, starts=None, settings=None, r_hat=1.0):
 
 def halves(first, second):
     """A reverse side whose chains from AIS give one figure and those from noise another."""
-    weights = np.concatenate([side(figure, 0.2, 50).annealed.log_weights for figure in (first, second)])
-    return Side(-log_mean(weights).value, log_mean(weights), Annealed(np.zeros((100, 1), np.uint8), weights, np.zeros(1)))
+    return reverse_side(np.concatenate([side(figure, 0.2, 50).annealed.log_weights for figure in (first, second)]))
 
 
 def test_every_reason_of_the_verdict():
@@ -177,8 +180,7 @@ def test_every_reason_of_the_verdict():
     good = judged(lower_side(50.0, 0.2), side(50.0, 0.2))
     assert good.verdict == "trusted" and good.lower < 50 < good.upper and good.warnings == ()
     caught = side(45.0, 0.2, 95)
-    found = np.append(caught.annealed.log_weights, np.full(5, -50.0))
-    few_found_more = Side(-log_mean(found).value, log_mean(found), Annealed(np.zeros((100, 1), np.uint8), found, np.zeros(1)))
+    few_found_more = reverse_side(np.append(caught.annealed.log_weights, np.full(5, -50.0)))
     cases = [
         (judged(lower_side(50.0, 0.2), side(51.0, 0.2)), "wide", "sandwich is open by 1"),
         (judged(lower_side(50.0, 0.2), side(53.0, 0.2)), "do not trust", "sandwich is open by 3"),
@@ -203,15 +205,9 @@ def test_chains_in_a_region_that_forward_chains_overrate_do_no_harm():
     assert slow.value == pytest.approx(50.0, abs=0.1) and slow.settings["reverse"] == pytest.approx(50.0, abs=0.1)
 
 
-def figures(*each):
-    """A reverse side whose chains give these figures, the same for both starts."""
-    weights = -np.tile(np.asarray(each), 2)
-    return Side(-log_mean(weights).value, log_mean(weights), Annealed(np.zeros((len(weights), 1), np.uint8), weights, np.zeros(1)))
-
-
 def test_chains_that_have_not_mixed_are_held_to_the_spread_of_forward_ones():
     """A third of the chains are in a region that forward chains do not reach, and the others spread so widely that they do not show."""
-    high = figures(*np.repeat([47.0, 50.0, 55.0], [20, 15, 15]))
+    high = reverse_side(-np.tile(np.repeat([47.0, 50.0, 55.0], [20, 15, 15]), 2))  # the same for both starts
     caught = judged(lower_side(48.0, 0.2), high, r_hat=4.0)
     assert caught.verdict == "do not trust" and any("some chains find" in warning for warning in caught.warnings) and caught.upper >= 55
     assert not any("some chains find" in warning for warning in judged(lower_side(48.0, 0.2), high, r_hat=1.1).warnings)
@@ -221,9 +217,7 @@ def test_chains_that_have_not_mixed_are_held_to_the_spread_of_forward_ones():
 def test_a_single_chain_that_found_the_mass_shows():
     usual = side(50.0, 0.6).annealed.log_weights[:99]
     for figure, expected in ((56.0, "do not trust"), (51.0, "trusted")):
-        weights = np.append(usual, -figure)
-        high = Side(-log_mean(weights).value, log_mean(weights), Annealed(np.zeros((100, 1), np.uint8), weights, np.zeros(1)))
-        assert judged(lower_side(50.0, 0.6), high, r_hat=4.0).verdict == expected
+        assert judged(lower_side(50.0, 0.6), reverse_side(np.append(usual, -figure)), r_hat=4.0).verdict == expected
 
 
 def test_another_path_that_finds_more_is_not_passed_over():
