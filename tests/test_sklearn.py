@@ -32,10 +32,15 @@ SMALL = {"n_components": 4, "batch_size": 50, "n_iter": 2, "random_state": 0}  #
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_compilation():
-    """Many shapes, few updates each: compiling takes all the time."""
+    """Many shapes, few updates each: compiling takes all the time.
+
+    Programs compiled without the setting round differently, and JAX would go on using those of earlier tests: they are dropped.
+    """
+    jax.clear_caches()
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="module")
