@@ -8,7 +8,7 @@ import pytest
 from benchmarks import calibration
 
 import minprobflow as mpf
-from minprobflow.likelihood import AIS, schedules, verdict
+from minprobflow.likelihood import schedules, verdict
 from minprobflow.likelihood.ais import Side, base_samples, forward, reverse, schedule
 from minprobflow.likelihood.annealing import BLOCK, Annealed, anneal, transition
 from minprobflow.likelihood.model_samples import Samples
@@ -163,11 +163,11 @@ def lower_side(log_z, spread, n=100):
     return Side(mean.value, mean, annealed)
 
 
-def judged(lows, highs, starts=None, settings=None, r_hat=1.0):
+def judged(lows, highs, starts=None, r_hat=1.0, stderr=0.1):
     """Of sides by path; a single side stands for one path."""
     lows, highs = (sides if isinstance(sides, dict) else {"data": sides} for sides in (lows, highs))
     samples = Samples(np.zeros((100, 1), np.uint8), r_hat)
-    return verdict.judged(verdict.Sides(lows, highs, starts or {"AIS": 50, "noise": 50}, samples), settings or AIS(), 1000, 1.0)
+    return verdict.judged(verdict.Sides(lows, highs, starts or {"AIS": 50, "noise": 50}, samples), verdict.Targets(stderr, 0.5))
 
 
 def halves(first, second):
@@ -187,7 +187,7 @@ def test_every_reason_of_the_verdict():
         (judged(lower_side(50.0, 0.2), side(49.0, 0.2)), "wide", "below the lower one"),
         (judged(lower_side(50.0, 0.2), side(47.0, 0.2)), "do not trust", "below the lower one"),
         (judged(lower_side(50.0, 3.0), side(50.0, 0.2)), "do not trust", "few effective chains"),
-        (judged(lower_side(50.0, 0.2), side(50.0, 0.2), settings=AIS(target_stderr=0.001)), "wide", "standard error"),
+        (judged(lower_side(50.0, 0.2), side(50.0, 0.2), stderr=0.001), "wide", "standard error"),
         (judged(lower_side(50.0, 0.2), halves(51.6, 50.0)), "wide", "from AIS (to data), 49.98 from noise (to data)"),
         (judged(lower_side(50.0, 0.2), halves(54.0, 50.0)), "do not trust", "sandwich is open by 4.0"),
         (judged(lower_side(50.0, 0.2), side(50.0, 5.0)), "do not trust", "few effective chains"),

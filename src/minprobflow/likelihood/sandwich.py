@@ -22,7 +22,7 @@ from .base import LogPartitionEstimator, Progress
 from .estimate import Estimate
 from .model_samples import gibbs_samples, tempered_samples
 from .starts import starts
-from .verdict import Sides, judged
+from .verdict import Sides, Targets, judged
 
 HOPELESS = 4  # give up doubling when this many times the budget would be needed
 
@@ -79,7 +79,9 @@ def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progr
     for attempt in range(2, 10_000):
         sides = _both_sides(jax.random.fold_in(key, attempt), model, paths, rows, settings, _scaled(progress, n))
         seconds = time.perf_counter() - begun
-        estimate = judged(sides, settings, n, seconds)
+        estimate = judged(sides, Targets(settings.target_stderr, settings.target_gap))
+        how = {"chains": settings.chains, "betas": n, "schedule": settings.schedule, "samples": settings.samples, "seconds": seconds}
+        estimate = replace(estimate, settings={**how, **estimate.settings})
         if settings.betas is not None or estimate.verdict == "trusted":
             return estimate
         out_of_time = settings.max_seconds is not None and 3 * seconds > settings.max_seconds  # the next round takes twice as long

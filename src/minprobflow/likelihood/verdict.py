@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -24,9 +24,6 @@ from .estimate import Estimate, Verdict
 from .model_samples import Samples
 from .weights import bennett
 
-if TYPE_CHECKING:
-    from .sandwich import AIS
-
 Z95 = 1.96
 FEW_CHAINS = 10.0
 GAP_TOO_WIDE = 2.0
@@ -35,6 +32,14 @@ NEGLIGIBLE = 3.0  # nats below the others: such a share of Z does not matter
 CHANCE = 1.0  # at most this many nats of a difference are put down to chance
 
 Groups = dict[str, dict[str, Side]]
+
+
+class Targets(NamedTuple):
+    """What an estimate must reach to be trusted, in nats."""
+
+    stderr: float
+    gap: float
+    """how far apart the two sides may be"""
 
 
 class Sides(NamedTuple):
@@ -67,19 +72,19 @@ class Upper(NamedTuple):
         return self.top - self.log_partition > self.expected
 
 
-def judged(sides: Sides, settings: AIS, n: int, seconds: float) -> Estimate:
-    """The estimate with its verdict."""
+def judged(sides: Sides, targets: Targets) -> Estimate:
+    """The estimate with its verdict; its settings are the figures that led to it."""
     groups: Groups = {
         path: dict(zip(sides.starts, parts(side, list(sides.starts.values())), strict=True)) for path, side in sides.highs.items()
     }
     chosen = _chosen(sides.lows, groups)
-    low, high = sides.lows[chosen], _upper(sides, groups, chosen, settings.target_gap)
-    value, stderr, combined = low.log_partition, low.mean.stderr, _can_be_joined(low, high, settings.target_gap)
+    low, high = sides.lows[chosen], _upper(sides, groups, chosen, targets.gap)
+    value, stderr, combined = low.log_partition, low.mean.stderr, _can_be_joined(low, high, targets.gap)
     if combined:
         ratio, stderr = bennett(low.annealed.log_weights, high.side.annealed.log_weights)
         value = ratio + low.log_partition - low.mean.value
     highest = _highest(sides.lows.values()).log_partition
-    bad, wide = _reasons(low, high, highest - value, stderr, settings)
+    bad, wide = _reasons(low, high, highest - value, stderr, targets)
     verdict: Verdict = "do not trust" if bad else "wide" if wide else "trusted"
     figures = [(low.log_partition, low.mean.stderr), (high.log_partition, high.side.mean.stderr), (value, stderr), (highest, 0.0)]
     upper = max(figure + Z95 * error for figure, error in figures)
@@ -92,16 +97,11 @@ def judged(sides: Sides, settings: AIS, n: int, seconds: float) -> Estimate:
         method="ais",
         verdict=verdict,
         settings={
-            "chains": settings.chains,
-            "betas": n,
-            "schedule": settings.schedule,
-            "samples": settings.samples,
-            "target_stderr": settings.target_stderr,
-            "target_gap": settings.target_gap,
+            "target_stderr": targets.stderr,
+            "target_gap": targets.gap,
             "combined": combined,
             **_figures(sides, chosen, high),
             "r_hat": sides.samples.r_hat,
-            "seconds": seconds,
         },
         warnings=(*bad, *wide),
     )
@@ -199,7 +199,7 @@ def _spread(values: Float[np.ndarray, " n"]) -> float:
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
-def _reasons(low: Side, high: Upper, other_path: float, stderr: float, settings: AIS) -> tuple[list[str], list[str]]:
+def _reasons(low: Side, high: Upper, other_path: float, stderr: float, targets: Targets) -> tuple[list[str], list[str]]:
     """Why not to trust the estimate, and why it is wide."""
     bad: list[str] = []
     wide: list[str] = []
@@ -211,17 +211,17 @@ def _reasons(low: Side, high: Upper, other_path: float, stderr: float, settings:
     if ess < FEW_CHAINS:
         (bad if ess < FEW_CHAINS / 2 else wide).append(f"few effective chains ({ess:.1f} of {chains})")
     gap = high.log_partition - low.log_partition
-    if gap > settings.target_gap:
+    if gap > targets.gap:
         figures = ", ".join(f"{figure:.2f} from {start}" for start, figure in high.by_start.items())
         add(gap, f"the sandwich is open by {gap:.2f} nats" + ("" if high.whole else f"; reverse AIS gives {figures}"))
-    if gap < -settings.target_gap - 3 * _noise(low, high.side):
+    if gap < -targets.gap - 3 * _noise(low, high.side):
         add(-gap, f"the upper side is {-gap:.2f} nats below the lower one")
-    if other_path > settings.target_gap + 3 * low.mean.stderr:
+    if other_path > targets.gap + 3 * low.mean.stderr:
         add(other_path, f"a few chains along another path find {other_path:.2f} nats more")
     if high.hides_mass:
         more = high.top - high.log_partition
         add(more, f"some chains find {more:.2f} nats more than the others: there are regions between which nothing moves")
-    if stderr > settings.target_stderr:
+    if stderr > targets.stderr:
         wide.append(f"the standard error is {stderr:.2f} nats")
     return bad, wide
 
