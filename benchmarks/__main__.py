@@ -12,7 +12,7 @@ import time
 import jax
 
 from benchmarks.parts import RESULTS, partial_file
-from minprobflow import InputError
+from minprobflow.errors import DataMissingError
 from minprobflow.reproduce.jobs import cpu_name
 
 CORRECTNESS = (
@@ -62,7 +62,7 @@ def main() -> None:
         begun = time.perf_counter()
         try:
             result = module.main()
-        except InputError as problem:  # of data that are not there and cannot be downloaded
+        except DataMissingError as problem:
             print(f"left out, its last record stays: {problem}", flush=True)
             continue
         record = {"benchmark": name, "machine": machine(), "seconds": round(time.perf_counter() - begun, 1), **result}

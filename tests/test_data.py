@@ -18,6 +18,7 @@ from minprobflow.data import SourceFile, datasets, folder
 from minprobflow.data.base import binarise
 from minprobflow.data.files import read_table
 from minprobflow.data.idx import parse_idx
+from minprobflow.errors import DataMissingError
 
 SIZES = datasets()
 ROWS = (np.random.default_rng(0).random((30, 9)) < 0.4).astype(np.uint8)
@@ -201,7 +202,7 @@ def test_files_are_downloaded_checked_and_never_used_when_altered(server, tmp_pa
         folder.locate(good)
     (site / "set.bin").write_bytes(b"altered on the way")
     (tmp_path / "data/sub/set.bin").unlink()
-    with pytest.raises(mpf.InputError, match=f"sub/set.bin is not in .*{good.sha256}"):
+    with pytest.raises(DataMissingError, match=f"sub/set.bin is not in .*{good.sha256}"):
         folder.locate(good)
     assert not (tmp_path / "data/sub/set.bin").exists()
     assert list(Path(tmp_path / "data").rglob("*.bin")) == []

@@ -9,6 +9,10 @@ class InputError(ValueError):
     """The caller's data or settings cannot be used as they are."""
 
 
+class DataMissingError(InputError):
+    """A data file is not on this machine and could not be downloaded."""
+
+
 class ModelFileError(InputError):
     """A file is not a model or a training state that this version can read."""
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import DataMissingError, InputError
 from .base import SourceFile
 
 VARIABLE = "MINPROBFLOW_DATA"
@@ -29,7 +29,7 @@ def locate(file: SourceFile, download: bool = True) -> Path:
     path = data_folder() / file.name
     if not path.is_file():
         if not (download and file.urls):
-            raise InputError(_missing(file, "it cannot be downloaded" if download else "downloading is off"))
+            raise DataMissingError(_missing(file, "it cannot be downloaded" if download else "downloading is off"))
         _download(file, path)
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != file.sha256:
@@ -50,7 +50,7 @@ def _download(file: SourceFile, path: Path) -> None:
             return
         except Exception as problem:  # whatever the network throws: the next mirror may do
             problems.append(f"{url}: {type(problem).__name__}")
-    raise InputError(_missing(file, f"no mirror could be reached ({'; '.join(problems)})"))
+    raise DataMissingError(_missing(file, f"no mirror could be reached ({'; '.join(problems)})"))
 
 
 def _missing(file: SourceFile, why: str) -> str:
