@@ -17,6 +17,7 @@ from minprobflow.reproduce.jobs import cpu_name
 
 CORRECTNESS = (
     "golden",
+    "csl",
     "calibration",
     "trap",
     "randomness",

@@ -91,6 +91,27 @@ def test_wrong_names():
         experiment("table4", "best")
 
 
+def test_rows_that_are_the_same_run_are_trained_once(tmp_path):
+    """FMPF with refresh 1 at twice CD's rate with half its penalty: bit for bit the same, so the second row takes over the first's run."""
+    plan, results, lines = tiny(("CD10", "FMPF10"), refresh=1), Results(tmp_path / "results", tmp_path / "models"), []
+    contrast, flow = (
+        dataclasses.replace(row, settings={**row.settings, "learning_rate": rate, "l2": l2})
+        for row, rate, l2 in zip(plan.rows, (0.3, 0.6), (2e-3, 1e-3), strict=True)
+    )
+    both = dataclasses.replace(plan, rows=(contrast, flow), seeds=1)
+    apart = [training.train(both, row.resolved({}), 0, mpf.load_dataset("digits"), looks=0).model.weights for row in both.rows]
+    np.testing.assert_array_equal(*apart)
+    assert jobs.run(both, results=results, report=lines.append) == 0
+    assert lines[1].endswith("FMPF10 seed 0: the same run as that of CD10")
+    first, second = (results.read(results.record_file(row, 0)) for row in (contrast, flow))
+    own = {"row": "FMPF10", "settings": flow.resolved({}), "same_run_as": "CD10"}
+    assert second == {**first, **own}
+    assert results.model_file(flow, 0).read_bytes() == results.model_file(contrast, 0).read_bytes()
+    other = dataclasses.replace(flow, settings={**flow.settings, "refresh": 2})
+    assert jobs.run(dataclasses.replace(both, rows=(contrast, other)), results=results, report=lines.append) == 0
+    assert "the same run" not in lines[-1] and "same_run_as" not in results.read(results.record_file(other, 0))
+
+
 def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, monkeypatch):
     results, lines = Results(tmp_path / "results", tmp_path / "models"), []
     with monkeypatch.context() as patch:

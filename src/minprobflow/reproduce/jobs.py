@@ -18,6 +18,7 @@ from .experiments import Experiment, Row, experiment
 from .records import Results
 from .search import chosen, current, planned, search, untried
 from .training import LOOKS, judged, train
+from .twins import adopt
 
 Report = Callable[[str], Any]
 
@@ -122,6 +123,9 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     settings = planned(row, results)
     if untried(row, results) or settings is None:
         return f"{what}: not begun, its search is not finished"
+    same = adopt(row, seed, settings, results)
+    if same is not None:
+        return f"{what}: the same run as that of {same}"
     limit_threads(threads)
     dataset = load_dataset(plan.data)
     try:

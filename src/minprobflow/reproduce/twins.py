@@ -1,0 +1,36 @@
+"""Rows whose runs are the same: FMPF that draws new particles at every update is CD, bit for bit, with half its gradient."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from .experiments import Row
+from .records import Results
+
+
+def adopt(row: Row, seed: int, settings: dict[str, Any], results: Results) -> str | None:
+    """Take over the record (and model) of another row's run that is this one; the other row's name, None if there is no such run."""
+    wanted = as_cd(settings)
+    for record in results.records(row.table, row.profile):
+        if record["seed"] == seed and record["row"] != row.name and as_cd(record["settings"]) == wanted:
+            results.write(results.record_file(row, seed), {**record, "row": row.name, "settings": settings, "same_run_as": record["row"]})
+            _copy_model(results, row, seed, record["row"])
+            return str(record["row"])
+    return None
+
+
+def as_cd(settings: dict[str, Any]) -> dict[str, Any]:
+    """FMPF with refresh 1 as what it is: CD at half the rate, with twice the penalty."""
+    if settings["rule"] != "fmpf" or settings.get("refresh") != 1:
+        return settings
+    kept = {name: value for name, value in settings.items() if name != "refresh"}
+    return {**kept, "rule": "cd", "learning_rate": settings["learning_rate"] / 2, "l2": 2 * settings.get("l2", 0.0)}
+
+
+def _copy_model(results: Results, row: Row, seed: int, name: str) -> None:
+    file = results.model_file(row, seed)
+    if file is not None:
+        theirs = file.with_name(f"{name}-seed{seed}{file.suffix}")
+        if theirs.is_file():
+            shutil.copyfile(theirs, file)
