@@ -47,6 +47,19 @@ def calibration() -> str:
     return "\n".join(lines)
 
 
+def csl() -> str:
+    models = result("csl")["models"]
+    lines = ["| | " + " | ".join(f"epochs: {model['epochs']}" for model in models) + " |", "|---|" + "---|" * len(models)]
+    lines.append(
+        "| AIS | " + " | ".join(f"{m['ais']['value']:.2f} +- {m['ais']['stderr']:.2f}, {m['ais']['verdict']}" for m in models) + " |"
+    )
+    for settings in zip(*(model["csl"] for model in models), strict=True):
+        first = settings[0]
+        name = f"CSL, {first['chains'] * first['samples']:,} samples of {first['chains']:,} chains from {first['start']}"
+        lines.append(f"| {name} | " + " | ".join(f"{line['value']:.1f} +- {line['stderr']:.1f}" for line in settings) + " |")
+    return "\n".join(lines)
+
+
 def trap() -> str:
     r = result("trap")
     lines = [
