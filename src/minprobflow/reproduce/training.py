@@ -138,7 +138,7 @@ def judged(experiment: Experiment, model: Model, dataset: Dataset, seed: int) ->
         found[method]["settings"] = {
             name: value
             for name, value in parts["test"].settings.items()
-            if name in ("chains", "betas", "gap", "samples", "burn_in", "thinning")
+            if name in ("chains", "betas", "gap", "forward_by_base", "samples", "burn_in", "thinning")
         }
         found[method]["seconds"] = round(time.perf_counter() - begun, 1)
     return found
