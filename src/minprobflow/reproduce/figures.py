@@ -114,15 +114,16 @@ def _curves(plan: Experiment, records: dict[str, list[dict[str, Any]]]) -> Any:
             axes.plot(
                 [p["seconds"] for p in curve], [p["valid"] for p in curve], line, color=color, alpha=alpha, label=row.name, marker=".", ms=3
             )
-    best = max(record["curve"][-1]["valid"] for row in records.values() for record in row)
+    ends = [row[0]["curve"][-1]["valid"] for row in records.values() if row]
+    bottom = np.clip(min(ends) - 3, max(ends) - 60, max(ends) - 30)  # where each rule ends is seen, unless it is hopeless
     paper = max(line[f"{plan.estimators[0]}_test"][0] for line in (row.published for row in plan.rows))
     axes.axhline(paper, color="black", linewidth=0.8, linestyle=":", label="paper's best (test)")
-    axes.set(xscale="log", xlabel="processor seconds of training", ylabel=_VALIDATION[plan.estimators[0]], ylim=(best - 30, best + 2))
+    axes.set(xscale="log", xlabel="processor seconds of training", ylabel=_VALIDATION[plan.estimators[0]], ylim=(bottom, max(ends) + 2))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_title(plan.title, fontsize=10)
-    axes.legend(frameon=False, fontsize=7, ncols=2)
+    axes.legend(framealpha=1, edgecolor="none", fontsize=7, ncols=2)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
