@@ -1,6 +1,6 @@
 """How far CSL lies below the likelihood of an RBM with 200 hidden units on MNIST, with more training, samples and chains.
 
-About six minutes on one core. Needs MNIST.
+A quarter of an hour on one core that does other work too. Needs MNIST.
 """
 
 import minprobflow as mpf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import Any
 
 from .experiments import Row
@@ -15,7 +16,9 @@ def adopt(row: Row, seed: int, settings: dict[str, Any], results: Results) -> st
     for record in results.records(row.table, row.profile):
         if record["seed"] == seed and record["row"] != row.name and as_cd(record["settings"]) == wanted:
             results.write(results.record_file(row, seed), {**record, "row": row.name, "settings": settings, "same_run_as": record["row"]})
-            _copy_model(results, row, seed, record["row"])
+            theirs, ours = results.model_file(replace(row, name=record["row"]), seed), results.model_file(row, seed)
+            if theirs is not None and ours is not None and theirs.is_file():
+                shutil.copyfile(theirs, ours)
             return str(record["row"])
     return None
 
@@ -26,11 +29,3 @@ def as_cd(settings: dict[str, Any]) -> dict[str, Any]:
         return settings
     kept = {name: value for name, value in settings.items() if name != "refresh"}
     return {**kept, "rule": "cd", "learning_rate": settings["learning_rate"] / 2, "l2": 2 * settings.get("l2", 0.0)}
-
-
-def _copy_model(results: Results, row: Row, seed: int, name: str) -> None:
-    file = results.model_file(row, seed)
-    if file is not None:
-        theirs = file.with_name(f"{name}-seed{seed}{file.suffix}")
-        if theirs.is_file():
-            shutil.copyfile(theirs, file)
