@@ -60,7 +60,9 @@ class Experiment:
     data: str
     hidden: int
     estimators: tuple[str, ...]
-    max_betas: int  # temperatures of AIS in the end, where fewer do not suffice
+    looks: int  # at the validation likelihood in a run whose curve is drawn
+    score: str  # of a model on the validation split by AIS: see `training.validation_score`
+    betas: tuple[int, int]  # temperatures of AIS in the end: at first, and at most
     seeds: int
     rows: tuple[Row, ...]
 
@@ -100,7 +102,9 @@ def experiment(table: str, profile: str) -> Experiment:
         about["data"],
         about["hidden"],
         tuple(about["estimators"]),
-        about.get("max_betas", 16_000),
+        about.get("looks", 8),
+        about.get("score", "interval"),
+        tuple(about.get("betas", (4000, 16_000))),
         about[profile]["seeds"],
         _rows(table, profile, about[profile]),
     )

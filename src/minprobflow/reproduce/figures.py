@@ -20,7 +20,7 @@ from .search import current
 
 SHOWN, STEPS = 20, 100
 _OURS = {"best": ("C3", 0.17, "ours: our recipe"), "paper": ("C0", -0.17, "ours: as the paper describes")}  # colour, height, label
-_VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation log-likelihood, lower end by AIS (nats)"}
+_VALIDATION = {"exact": "validation log-likelihood (nats)", "ais": "validation log-likelihood, safe side of AIS (nats)"}
 
 
 def draw(results: Results, place: Path, profile: str = "best", report: Callable[[str], Any] = print) -> list[Path]:

@@ -17,7 +17,7 @@ from ..errors import InputError, TrainingDiverged
 from .experiments import Experiment, Row, experiment
 from .records import Results
 from .search import chosen, current, planned, search, untried
-from .training import LOOKS, judged, train
+from .training import judged, train
 from .twins import adopt
 
 Report = Callable[[str], Any]
@@ -129,7 +129,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     limit_threads(threads)
     dataset = load_dataset(plan.data)
     try:
-        done = train(plan, settings, seed, dataset, LOOKS if seed == 0 else 1)
+        done = train(plan, settings, seed, dataset, plan.looks if seed == 0 else 1)
     except TrainingDiverged as problem:
         return f"{what}: {problem}"
     file = results.model_file(row, seed)
