@@ -136,7 +136,7 @@ def judged(experiment: Experiment, model: Model, dataset: Dataset, seed: int) ->
             parts = {part: log_likelihood(model, getattr(dataset, part), "csl", key=seed) for part in ("test", "train")}
         else:
             first, most = experiment.betas
-            extra = {"chains": CHAINS, "first_betas": first, "max_betas": most} if method == "ais" else {}
+            extra: dict[str, Any] = {"chains": CHAINS, "first_betas": first, "max_betas": most} if method == "ais" else {}
             log_z = log_partition(model, method, key=seed, base_data=dataset.train, **extra)
             parts = {part: from_log_partition(model, getattr(dataset, part), log_z) for part in ("test", "train")}
         found[method] = {part: _record(estimate) for part, estimate in parts.items()}
