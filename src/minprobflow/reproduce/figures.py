@@ -72,21 +72,20 @@ def _beside_the_paper(name: str, results: Results) -> Any:
                 if records:
                     ours = values(records, method)
                     inside = np.mean(ours) > least
-                    filled = color if not (method == "ais" and doubt(records)) else "white"
+                    doubtful = method == "ais" and doubt(records)
                     place = max(float(np.mean(ours)), least), height[row] + shift
-                    marker = "o" if inside else "<"
-                    axes.errorbar(
-                        *place, xerr=float(np.std(ours)) if inside else None, fmt=marker, color=color, mfc=filled, ms=5, label=label
-                    )
+                    spread = float(np.std(ours)) if inside else None
+                    how = {"fmt": "o" if inside else "<", "color": color, "mfc": "white" if doubtful else color, "ms": 5}
+                    kind = (", not to be trusted" if doubtful else "") + ("" if inside else ", beyond the axis")
+                    axes.errorbar(*place, xerr=spread, label=label + kind, **how)
         axes.set_yticks([*height.values()], [*height])
         axes.set_xlabel(f"test log-likelihood, {title(method)} (nats)")
         axes.locator_params(axis="x", nbins=6)
         axes.grid(axis="y", color="0.92")
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes.get_legend_handles_labels()
-    named = dict(zip(labels, handles, strict=True))
-    axes.legend(named.values(), named.keys(), frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.12))
+    named = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), frameon=False, fontsize=8, loc="outside lower center", ncols=1 + len(estimators))
     figure.suptitle(plans["best"].title, fontsize=10)
     return figure
 
