@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any, NamedTuple
 
@@ -120,11 +121,9 @@ def validation_score(experiment: Experiment, model: Model, dataset: Dataset) -> 
     if "exact" in experiment.estimators:
         return log_likelihood(model, dataset.valid, "exact").value
     log_z = log_partition(model, "ais", base_data=dataset.train, **VALIDATION)
-    found = from_log_partition(model, dataset.valid, log_z)
-    if experiment.score == "interval":
-        return found.lower
-    sides = (log_z.settings["reverse"], *log_z.settings["forward_by_base"].values())
-    return found.value - max(0.0, max(sides) - log_z.value)
+    sides = log_z.value, log_z.settings["reverse"], *log_z.settings["forward_by_base"].values()
+    safe = {"interval": log_z.upper, "sides": max(sides)}[experiment.score]
+    return from_log_partition(model, dataset.valid, dataclasses.replace(log_z, value=safe)).value
 
 
 def judged(experiment: Experiment, model: Model, dataset: Dataset, seed: int) -> dict[str, Any]:
