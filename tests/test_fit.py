@@ -1,5 +1,7 @@
 """`fit`: options, errors before any work, divergence, checkpoints."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import laws
@@ -8,7 +10,7 @@ import optax
 import pytest
 
 import minprobflow as mpf
-from minprobflow.train import centred_gradient
+from minprobflow.train import centred_gradient, constant_rate
 from minprobflow.train.epoch import run_epoch
 
 MODEL = laws.MODELS["RBM-1-tau1.0"]
@@ -102,6 +104,16 @@ def test_a_diverging_run_stops_and_keeps_the_last_good_state(tmp_path):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(stopped.value.state.model))
     kept = mpf.load_state(path, stopped.value.state)
     np.testing.assert_array_equal(kept.model.weights, stopped.value.state.model.weights)
+
+
+def test_a_constant_rate_is_told_by_its_number_and_is_part_of_what_a_resumed_run_must_share(tmp_path):
+    run = functools.partial(mpf.fit, START, DATA, "cd", batch_size=50, progress=False, checkpoint=tmp_path / "state.safetensors")
+    with pytest.raises(mpf.TrainingDiverged, match=r"learning rate \(constant\(3e\+38\)\) is too high"):
+        run(epochs=2, learning_rate=constant_rate(3e38))
+    run(epochs=1, learning_rate=constant_rate(0.1))
+    run(epochs=2, learning_rate=constant_rate(0.1), resume=True)
+    with pytest.raises(mpf.ModelFileError, match=r"learning_rate was 'constant\(0.1\)', now 'constant\(0.2\)'"):
+        run(epochs=3, learning_rate=constant_rate(0.2), resume=True)
 
 
 def test_nan_is_never_written_over_a_good_file(tmp_path):

@@ -12,9 +12,10 @@ import time
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import minprobflow as mpf
-from minprobflow.reproduce import equal_time, figures, jobs, page, search, training
+from minprobflow.reproduce import equal_time, figures, jobs, page, search, significance, training
 from minprobflow.reproduce.experiments import PROFILES, TABLES, experiment, published
 from minprobflow.reproduce.records import Results
 
@@ -51,12 +52,13 @@ def small(monkeypatch):
     return plan
 
 
-def keep(results, table, name, seed, test, seconds=9.0, curve=(), **of_ais):
+def keep(results, table, name, seed, test, seconds=9.0, curve=(), gap=0.1, **of_ais):
     """Write a record as of profile quick, which has nothing to search for."""
     plan = experiment(table, "quick")
     (row,) = plan.selected([name])
     part = {"value": test, "stderr": 0.0, "lower": test, "upper": test}
-    likelihood = {method: {"test": part, "train": part, "verdict": "trusted", "settings": {"gap": 0.1}} for method in plan.estimators}
+    settings = {"gap": gap, "chains": plan.ais["chains"], "betas": plan.ais["first_betas"]}
+    likelihood = {method: {"test": part, "train": part, "verdict": "trusted", "settings": settings} for method in plan.estimators}
     likelihood.get("ais", {}).update(of_ais)
     record = {"table": table, "profile": "quick", "row": name, "seed": seed, "settings": row.resolved({}), "seconds": seconds}
     record["epochs"] = record["settings"]["epochs"]
@@ -168,7 +170,7 @@ def test_a_trial_can_be_the_mean_over_seeds(tmp_path):
     plan, results = tiny(("CD1",), search_seeds=2), Results(tmp_path)
     (row,), digits = plan.rows, mpf.load_dataset("digits")
     search.search(plan, row, results, digits)
-    trial = search.trials(row, results)[1]
+    _, trial = search.trials(row, results)[1]
     each = [training.train(plan, trial["settings"], seed, digits).valid for seed in (0, 1)]
     assert trial["valid"] == pytest.approx(np.mean(each)) and each[0] != each[1]
     assert "search_seeds" not in search.planned(row, results)
@@ -226,6 +228,32 @@ def test_what_was_made_under_other_settings_is_made_anew(tmp_path, monkeypatch):
     assert run(thorough) == 0 and len(results.read(results.trials_file(old.rows[0]))) == 4  # trials stay on record
 
 
+def test_a_row_can_be_judged_with_more_chains_and_what_was_not_is_made_anew(tmp_path):
+    results, row = Results(tmp_path), experiment("table3", "best").selected(["PMPF25"])[0]
+    assert row.ais["chains"] == 200 and "ais" not in row.settings  # else records of other rows were no longer current
+    few = {"chains": 10, "first_betas": 10, "max_betas": 20}
+    plan = dataclasses.replace(tiny(("CD1",), learning_rate=0.3), estimators=("ais",), ais=few, seeds=1)
+    closer = dataclasses.replace(plan, rows=(dataclasses.replace(plan.rows[0], ais={"chains": 12, "first_betas": 40, "max_betas": 40}),))
+    for each, chains, betas in ((plan, 10, (10, 20)), (closer, 12, (40,))):
+        assert search.current(each, results)["CD1"] == []
+        assert jobs.run(each, results=results, report=lambda line: None) == 0
+        (record,) = search.current(each, results)["CD1"]
+        had = record["likelihood"]["ais"]["settings"]
+        assert had["chains"] == chains and had["betas"] in betas
+
+
+def test_a_trial_of_a_narrower_search_counts_as_the_candidate_that_it_is(tmp_path):
+    results, (alone,), (both,) = Results(tmp_path), tiny(("CD1",)).rows, tiny(("CD1",), l2=[0.0, 1e-3]).rows
+    old = [
+        {"settings": alone.resolved(choice, trial=True), "choice": choice, "valid": -choice["learning_rate"]}
+        for choice in alone.candidates()
+    ]
+    results.write(results.trials_file(alone), old)
+    assert search.untried(both, results) == [{"learning_rate": rate, "l2": 1e-3} for rate in (0.01, 1.0)]
+    assert search.chosen(both, results) == {"learning_rate": 0.01, "l2": 0.0}
+    assert search.at_an_end(both, search.chosen(both, results)) == ["learning_rate"]  # no penalty is no end
+
+
 def test_a_candidate_that_diverges_is_recorded_and_not_chosen(tmp_path):
     plan, results, lines = tiny(("CD1",), learning_rate=[3e38, 0.1]), Results(tmp_path), []
     assert jobs.run(plan, seeds=1, results=results, report=lines.append) == 0
@@ -257,12 +285,42 @@ def test_the_difference_from_the_paper_and_the_time_to_its_figure(tmp_path):
 def test_a_figure_that_ais_does_not_trust_is_marked_and_wins_nothing(tmp_path):
     results = Results(tmp_path)
     keep(results, "table2", "CD10", 0, -80.0)
-    keep(results, "table2", "FPMPF10", 0, -70.0, verdict="do not trust", settings={"gap": 30.0})
+    keep(results, "table2", "FPMPF10", 0, -70.0, verdict="do not trust", gap=30.0)
     lines = {line.split("|")[1].strip(): line for line in page.table(results, "table2", "quick").splitlines() if line.startswith("|")}
     assert "| **-80.00** |" in lines["CD10"] and "1 trusted; gap 0.1" in lines["CD10"]
     assert "| -70.00 ? |" in lines["FPMPF10"] and "1 do not trust; gap 30.0" in lines["FPMPF10"]
     assert "**-70.00" in lines["FPMPF10"].split("|")[6]  # CSL, a lower bound, may win
     assert "| +10.00 ? | one seed |" in page.significance(results, "table2", "quick")
+    for seed, value in ((1, -81.0), (2, -80.5)):
+        keep(results, "table2", "CD10", seed, value)
+        keep(results, "table2", "FPMPF10", seed, value + 9)
+        keep(results, "table2", "PMPF10", seed, value + 5 + seed)
+    lines = {line.split("|")[2].strip(): line.split("|") for line in page.significance(results, "table2", "quick").splitlines()[2:]}
+    assert lines["FPMPF10"][3:5] == [" +9.33 ± 0.33 ? ", " ? "]  # a p would say more than AIS does
+    p = stats.ttest_rel([-75.0, -73.5], [-81.0, -80.5]).pvalue
+    assert lines["PMPF10"][3:7] == [" +6.50 ± 0.50 ", f" {p:.1g} ", "  ", "  "]
+
+
+def test_at_a_glance_the_best_row_of_mpf_beyond_doubt(tmp_path, monkeypatch):
+    results = Results(tmp_path)
+    monkeypatch.setattr(significance, "experiment", lambda table, profile: experiment(table, "quick"))
+    figures_of = {
+        "CD10": (-80.0, -79.5),
+        "PCD1": (-78.0, -76.0),
+        "PMPF10": (-75.0, -74.0),
+        "FPMPF10": (-70.0, -71.0),
+        "CD25": (-71.0, -71.5),
+    }
+    verdicts = {"CD10": "trusted", "FPMPF10": "do not trust"}
+    for name, pair in figures_of.items():
+        for seed, value in enumerate(pair):
+            keep(results, "table2", name, seed, value, verdict=verdicts.get(name, "wide"))
+    (line,) = page.at_a_glance(results).splitlines()[2:]
+    paper = max(row["ais_test"][0] for row in published()["table2"])
+    p_cd, p_pcd = (stats.ttest_rel(figures_of["PMPF10"], figures_of[name]).pvalue for name in ("CD10", "PCD1"))
+    cells = [cell.strip() for cell in line.split("|")[2:-1]]
+    expected = ["PMPF10", "-74.50 ± 0.71", "+5.25 ± 0.25", f"{p_cd:.1g}", "+2.50 ± 0.50", f"{p_pcd:.1g}", f"{-74.5 - paper:+.2f}"]
+    assert cells == expected
 
 
 def test_nothing_is_begun_after_the_budget(small, tmp_path):
@@ -365,8 +423,9 @@ def test_every_row_that_differs_from_the_paper_is_discussed():
     prose = re.sub(r"<!-- table.*?<!-- end -->", "", text, flags=re.DOTALL).partition("## Where we differ from the paper")[2]
     for table in TABLES:
         about = prose.partition(f"### Table {table[-1]}")[2].partition("###")[0]
-        for profile in ("best", "paper"):
-            missing = [row for row in page.differing(Results(ROOT / "results"), table, profile) if not re.search(rf"\b{row}\b", about)]
+        ours, _, as_described = about.partition("As the paper describes")
+        for profile, said in (("best", ours), ("paper", as_described)):
+            missing = [row for row in page.differing(Results(ROOT / "results"), table, profile) if not re.search(rf"\b{row}\b", said)]
             assert not missing, (table, profile, missing)
 
 
@@ -392,13 +451,21 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
     monkeypatch.setattr(equal_time, "BUDGETS", {"table1": (2, 4)})
     results = Results(tmp_path)
     assert "No records yet" in equal_time.table(results, "table1")
-    results.write(tmp_path / "table1" / "seconds-per-epoch.json", {"PCD1": 0.5, "FPMPF10-refresh5": 1.0})
+    kept = {0.4: 1.0, 0.8: 0.5, 1.6: 2.0}  # seconds an epoch at each rate: how often particles go stale depends on it
+    results.write(
+        tmp_path / "table1" / "seconds-per-epoch.json",
+        {"PCD1": 0.5, **{f"FPMPF10-refresh5 at {rate}": seconds for rate, seconds in kept.items()}},
+    )
     plans = equal_time.plans("table1", results)
-    assert [[row.settings["epochs"] for row in plan.rows] for plan in plans] == [[4, 2], [8, 4]]
+    for plan, alone, each in zip(plans, (4, 8), ([2, 4, 1], [4, 8, 2]), strict=True):
+        for row, lengths in zip(plan.rows, ([alone] * 3, each), strict=True):
+            assert [row.resolved(choice, trial=True)["epochs"] for choice in row.candidates()] == lengths
+            assert [row.resolved(choice)["epochs"] for choice in row.candidates()] == lengths
     assert os.environ["NPROC"] == "1"  # measured and run on one thread, here and in the processes begun from here
     assert jobs.run(plans[0], results=results, report=lambda line: None) == 0
     shown = equal_time.table(results, "table1")
-    assert shown.count("**") == 2 and "| 4, " in shown and "| 2, " in shown
+    lengths = [search.planned(row, results)["epochs"] for row in plans[0].rows]
+    assert shown.count("**") == 2 and lengths[0] == 4 and all(re.search(rf"\| \d+, {epochs}, ", shown) for epochs in lengths)
     (tmp_path / "table1" / "seconds-per-epoch.json").unlink()
-    measured = [row.settings["epochs"] for row in equal_time.plans("table1", results)[0].rows]
-    assert all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds
+    measured = [epochs for row in equal_time.plans("table1", results)[0].rows for epochs in row.settings["epochs"].values()]
+    assert len(measured) == 6 and all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds

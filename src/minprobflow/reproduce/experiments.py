@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,6 +16,7 @@ from ..errors import InputError
 
 TABLES = ("table1", "table2", "table3")
 PROFILES = ("best", "paper", "quick")
+AIS = {"chains": 100, "first_betas": 4000, "max_betas": 16_000}  # in the end, unless a table or row says otherwise
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Row:
     settings: dict[str, Any]
     published: dict[str, Any]
     like: Row | None = None  # the row of a smaller k whose choice this one takes over
+    ais: dict[str, int] = field(default_factory=dict)  # where its models are judged otherwise than those of the table
 
     @property
     def searched(self) -> Row:
@@ -45,9 +47,12 @@ class Row:
         """All settings of a run (or of a trial of the search) with this choice, as they are recorded: a record is current if they agree."""
         settings = {**self.settings, **self.rule_settings, "rule": self.rule, **choice}
         trial_epochs = settings.pop("search_epochs", None)
+        if isinstance(settings["epochs"], dict):  # a length for each rate
+            settings["epochs"] = settings["epochs"][settings["learning_rate"]]
         if not trial:
             settings.pop("search_seeds", None)
-        return settings | ({"epochs": trial_epochs} if trial and "epochs" not in choice else {})
+        shorter = trial and trial_epochs is not None and "epochs" not in choice
+        return settings | ({"epochs": trial_epochs} if shorter else {})
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,13 @@ class Experiment:
     estimators: tuple[str, ...]
     looks: int  # at the validation likelihood in a run whose curve is drawn
     score: str  # of a model on the validation split by AIS: see `training.validation_score`
-    betas: tuple[int, int]  # temperatures of AIS in the end: at first, and at most
+    ais: dict[str, int]  # chains and temperatures, at first and at most, by which finished models are judged
     seeds: int
     rows: tuple[Row, ...]
+
+    def ais_of(self, row: Row) -> dict[str, int]:
+        """What AIS gets for the finished models of a row."""
+        return {**self.ais, **row.ais}
 
     def selected(self, names: list[str] | None) -> tuple[Row, ...]:
         """The rows of these names."""
@@ -104,7 +113,7 @@ def experiment(table: str, profile: str) -> Experiment:
         tuple(about["estimators"]),
         about.get("looks", 8),
         about.get("score", "interval"),
-        tuple(about.get("betas", (4000, 16_000))),
+        {**AIS, **about.get("ais", {})},
         about[profile]["seeds"],
         _rows(table, profile, about[profile]),
     )
@@ -122,9 +131,10 @@ def _row(table: str, profile: str, about: dict[str, Any], line: dict[str, Any]) 
     rule, k = _rule(name)
     common = {key: value for key, value in about.items() if key not in ("rules", "rows", "seeds", "search_k")}
     settings = {**common, **about["rules"][rule], **about.get("rows", {}).get(name, {})}
+    ais = settings.pop("ais", {})
     if settings["batch_size"] == "paper":
         settings["batch_size"] = line["batch_size"]
-    return Row(table, profile, name, rule, {} if k is None else {"k": k}, settings, line)
+    return Row(table, profile, name, rule, {} if k is None else {"k": k}, settings, line, ais=ais)
 
 
 def _rule(name: str) -> tuple[str, int | None]:

@@ -74,7 +74,7 @@ def _beside_the_paper(name: str, results: Results) -> Any:
                     inside = np.mean(ours) > least
                     doubtful = method == "ais" and doubt(records)
                     place = max(float(np.mean(ours)), least), height[row] + shift
-                    spread = float(np.std(ours)) if inside else None
+                    spread = float(np.std(ours, ddof=1)) if inside and len(ours) > 1 else None
                     how = {"fmt": "o" if inside else "<", "color": color, "mfc": "white" if doubtful else color, "ms": 5}
                     kind = (", not to be trusted" if doubtful else "") + ("" if inside else ", beyond the axis")
                     axes.errorbar(*place, xerr=spread, label=label + kind, **how)

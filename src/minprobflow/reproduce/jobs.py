@@ -123,7 +123,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     settings = planned(row, results)
     if untried(row, results) or settings is None:
         return f"{what}: not begun, its search is not finished"
-    same = adopt(row, seed, settings, results)
+    same = adopt(plan, row, seed, settings, results)
     if same is not None:
         return f"{what}: the same run as that of {same}"
     limit_threads(threads)
@@ -136,7 +136,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         model_files.save(done.model, file)
-    likelihood = judged(plan, done.model, dataset, seed)
+    likelihood = judged(plan, row, done.model, dataset, seed)
     record = {
         "table": row.table,
         "profile": row.profile,

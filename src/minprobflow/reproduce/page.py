@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
-from .records import Results, doubt, spread, title, values
+from .records import Results, doubt, spread, standard_error, title, values
 from .search import at_an_end, chosen, current
+from .significance import at_a_glance, significance
 
 PAPER_RUNS = 10
-NOT_SHOWN = ("epochs", "search_epochs", "batch_size", "rule", "k", "plain")
+NOT_SHOWN = ("epochs", "batch_size", "rule", "k", "plain")
 
 
 def write_page(results: Results, page: Path) -> Path:
-    """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`) and `<!-- end -->` anew."""
+    """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`, or `glance`) and `<!-- end -->` anew."""
     page.write_text(filled(results, page.read_text()))
     return page
 
@@ -28,16 +28,19 @@ def filled(results: Results, text: str) -> str:
     """The page's text with its parts made anew."""
 
     def part(match: re.Match[str]) -> str:
-        name, kind, *more = match[1].split("-")
-        if kind == "time":
-            made = equal_time.table(results, name)
-        else:
-            made = significance(results, name, kind) if more else table(results, name, kind)
-        return f"<!-- {match[1]} -->\n{made}\n<!-- end -->"
+        return f"<!-- {match[1]} -->\n{_made(results, *match[1].split('-'))}\n<!-- end -->"
 
     names = "|".join(TABLES)
     kinds = "|".join((*PROFILES, "time"))
-    return re.sub(rf"<!-- ((?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
+    return re.sub(rf"<!-- (glance|(?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
+
+
+def _made(results: Results, name: str, kind: str = "", more: str = "") -> str:
+    if name == "glance":
+        return at_a_glance(results)
+    if kind == "time":
+        return equal_time.table(results, name)
+    return significance(results, name, kind) if more else table(results, name, kind)
 
 
 def table(results: Results, name: str, profile: str) -> str:
@@ -90,7 +93,7 @@ def less_paper(row: Row, records: list[dict[str, Any]], method: str) -> tuple[fl
     """Our mean test figure less the paper's, and the standard error of that; not a number if we have one seed only."""
     theirs, deviation = row.published[f"{method}_test"]
     ours = values(records, method)
-    return float(np.mean(ours) - theirs), float(np.hypot(_error(ours), deviation / np.sqrt(PAPER_RUNS)))
+    return float(np.mean(ours) - theirs), float(np.hypot(standard_error(ours), deviation / np.sqrt(PAPER_RUNS)))
 
 
 def differing(results: Results, name: str, profile: str) -> list[str]:
@@ -109,41 +112,6 @@ def _time_to(target: float, curve: list[dict[str, Any]]) -> str:
     """Seconds until the validation likelihood was there, at the first of a run's looks that saw it."""
     there = [point["seconds"] for point in curve if point["valid"] >= target]
     return f"{there[0]:.0f}" if there else "no"
-
-
-def significance(results: Results, name: str, profile: str) -> str:
-    """Each MPF rule less CD at equal k, paired over seeds."""
-    plan = experiment(name, profile)
-    found, method = current(plan, results), plan.estimators[0]
-    lines = ["| k | rule | less CD, test nats | p (paired t over seeds) | seconds, as a share of CD's |", "|---|---|---|---|---|"]
-    for row in plan.rows:
-        k = row.rule_settings.get("k", 1)
-        ours, cd = found[row.name], found.get(f"CD{k}", [])
-        pairs = _paired(ours, cd, method)
-        if row.rule == "cd" or not len(pairs):
-            continue
-        difference = pairs[:, 0] - pairs[:, 1]
-        share = np.mean([r["seconds"] for r in ours]) / np.mean([r["seconds"] for r in cd])
-        told = f"{difference.mean():+.2f}" + (f" ± {_error(difference):.2f}" if len(pairs) > 1 else "") + doubt(ours + cd)
-        lines.append(f"| {k} | {row.name} | {told} | {_p_value(pairs)} | {share:.2f} |")
-    return "\n".join(lines) if len(lines) > 2 else "No pairs yet."
-
-
-def _p_value(pairs: np.ndarray) -> str:
-    if len(pairs) == 1:
-        return "one seed"
-    if np.ptp(pairs[:, 0] - pairs[:, 1]) < 1e-6:
-        return "the same runs" if np.allclose(*pairs.T) else "no spread"
-    return f"{stats.ttest_rel(*pairs.T).pvalue:.1g}"
-
-
-def _paired(a: list[dict[str, Any]], b: list[dict[str, Any]], method: str) -> np.ndarray:
-    ours, theirs = ({record["seed"]: record["likelihood"][method]["test"]["value"] for record in records} for records in (a, b))
-    return np.asarray([(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]).reshape(-1, 2)
-
-
-def _error(values: Any) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
 def _short(value: Any) -> str:

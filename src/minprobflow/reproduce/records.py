@@ -24,6 +24,11 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
+def standard_error(values: Any) -> float:
+    """Of the mean; not a number for a single value."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
 def title(method: str) -> str:
     """An estimator's name as it is shown."""
     return method if method == "exact" else method.upper()

@@ -47,17 +47,16 @@ def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset,
     study.optimize(objective, n_trials=len(missing))
 
 
-def trials(row: Row, results: Results) -> list[dict[str, Any]]:
-    """The recorded trials of what are candidates now, under the settings of now. Others stay on record."""
-    row = row.searched
-    wanted = [row.resolved(candidate, trial=True) for candidate in row.candidates()]
-    return [trial for trial in results.read(results.trials_file(row)) or [] if trial["settings"] in wanted]
+def trials(row: Row, results: Results) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The candidates of now that have a trial on record, with it. Other trials stay on record."""
+    row, on_record = row.searched, results.read(results.trials_file(row.searched)) or []
+    return [(choice, trial) for choice in row.candidates() for trial in on_record if trial["settings"] == row.resolved(choice, trial=True)]
 
 
 def untried(row: Row, results: Results) -> list[dict[str, Any]]:
     """Candidates without a trial on record; none where there is nothing to choose."""
     candidates = row.candidates()
-    tried = [trial["choice"] for trial in trials(row, results)]
+    tried = [choice for choice, _ in trials(row, results)]
     return [] if len(candidates) == 1 else [candidate for candidate in candidates if candidate not in tried]
 
 
@@ -65,21 +64,35 @@ def chosen(row: Row, results: Results) -> dict[str, Any] | None:
     """The best by validation likelihood of what was tried so far; None if nothing was."""
     if len(row.candidates()) == 1:
         return row.candidates()[0]
-    tried = [trial for trial in trials(row, results) if trial["valid"] is not None]
-    return max(tried, key=lambda trial: trial["valid"])["choice"] if tried else None
+    tried = {trial["valid"]: choice for choice, trial in trials(row, results) if trial["valid"] is not None}
+    return tried[max(tried)] if tried else None
 
 
 def at_an_end(row: Row, choice: dict[str, Any]) -> list[str]:
-    """Settings whose chosen value is the largest or smallest of three or more that were tried: a better one may lie beyond."""
-    ends = {name: (row.settings[name][0], row.settings[name][-1]) for name in choice if len(row.settings[name]) > 2}
-    return [name for name, (first, last) in ends.items() if choice[name] in (first, last)]
+    """The rate or penalty if its chosen value is the largest or smallest that was tried: a better one may lie beyond."""
+    return [
+        name for name in ("learning_rate", "l2") if choice.get(name) and choice[name] in (min(row.settings[name]), max(row.settings[name]))
+    ]
 
 
 def current(plan: Experiment, results: Results) -> dict[str, list[dict[str, Any]]]:
-    """The records of every row that were made with the settings of now, in the order of seeds."""
+    """The records of every row that were made with the settings of now and judged as planned now, in the order of seeds."""
     found = results.by_row(plan.table, plan.profile)
     settings = {row.name: planned(row, results) for row in plan.rows}
-    return {name: [record for record in found[name] if record["settings"] == settings[name]] for name in settings}
+    return {
+        row.name: [
+            record for record in found[row.name] if record["settings"] == settings[row.name] and judged_as_planned(plan, row, record)
+        ]
+        for row in plan.rows
+    }
+
+
+def judged_as_planned(plan: Experiment, row: Row, record: dict[str, Any]) -> bool:
+    """Whether AIS, where a record has it, had the chains and temperatures that it is to have for this row."""
+    if "ais" not in record["likelihood"]:
+        return True
+    had, wanted = record["likelihood"]["ais"]["settings"], plan.ais_of(row)
+    return had["chains"] == wanted["chains"] and wanted["first_betas"] <= had["betas"] <= wanted["max_betas"]
 
 
 def planned(row: Row, results: Results) -> dict[str, Any] | None:

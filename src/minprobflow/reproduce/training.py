@@ -16,11 +16,10 @@ from ..likelihood import Estimate, from_log_partition, log_likelihood, log_parti
 from ..models import RBM
 from ..models.base import Model
 from ..train import Epoch, constant_rate, fit
-from .experiments import Experiment
+from .experiments import Experiment, Row
 
 RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess", "log")
 VALIDATION: dict[str, Any] = {"chains": 100, "betas": 2000}  # of AIS while a run goes on
-CHAINS = 100  # of AIS in the end
 
 
 class Trained(NamedTuple):
@@ -126,7 +125,7 @@ def validation_score(experiment: Experiment, model: Model, dataset: Dataset) -> 
     return from_log_partition(model, dataset.valid, dataclasses.replace(log_z, value=safe)).value
 
 
-def judged(experiment: Experiment, model: Model, dataset: Dataset, seed: int) -> dict[str, Any]:
+def judged(experiment: Experiment, row: Row, model: Model, dataset: Dataset, seed: int) -> dict[str, Any]:
     """The finished model on test and training data, by the table's estimators."""
     found: dict[str, Any] = {}
     for method in experiment.estimators:
@@ -134,8 +133,7 @@ def judged(experiment: Experiment, model: Model, dataset: Dataset, seed: int) ->
         if method == "csl":
             parts = {part: log_likelihood(model, getattr(dataset, part), "csl", key=seed) for part in ("test", "train")}
         else:
-            first, most = experiment.betas
-            extra: dict[str, Any] = {"chains": CHAINS, "first_betas": first, "max_betas": most} if method == "ais" else {}
+            extra: dict[str, Any] = experiment.ais_of(row) if method == "ais" else {}
             log_z = log_partition(model, method, key=seed, base_data=dataset.train, **extra)
             parts = {part: from_log_partition(model, getattr(dataset, part), log_z) for part in ("test", "train")}
         found[method] = {part: _record(estimate) for part, estimate in parts.items()}

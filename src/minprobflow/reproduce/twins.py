@@ -6,15 +6,17 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
-from .experiments import Row
+from .experiments import Experiment, Row
 from .records import Results
+from .search import judged_as_planned
 
 
-def adopt(row: Row, seed: int, settings: dict[str, Any], results: Results) -> str | None:
+def adopt(plan: Experiment, row: Row, seed: int, settings: dict[str, Any], results: Results) -> str | None:
     """Take over the record (and model) of another row's run that is this one; the other row's name, None if there is no such run."""
     wanted = as_cd(settings)
     for record in results.records(row.table, row.profile):
-        if record["seed"] == seed and record["row"] != row.name and as_cd(record["settings"]) == wanted:
+        same = record["seed"] == seed and record["row"] != row.name and as_cd(record["settings"]) == wanted
+        if same and judged_as_planned(plan, row, record):
             results.write(results.record_file(row, seed), {**record, "row": row.name, "settings": settings, "same_run_as": record["row"]})
             theirs, ours = results.model_file(replace(row, name=record["row"]), seed), results.model_file(row, seed)
             if theirs is not None and ours is not None and theirs.is_file():

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+import jax
 import numpy as np
 import optax
 
@@ -97,4 +98,6 @@ class Settings:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, jax.tree_util.Partial):  # a schedule with its numbers
+        return f"{value.func.__name__.strip('_')}({', '.join(str(argument) for argument in value.args)})"
     return getattr(value, "__name__", type(value).__name__) if callable(value) or isinstance(value, tuple) else value
