@@ -447,18 +447,20 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
     monkeypatch.setenv("NPROC", "7")
     base = dataclasses.replace(tiny(), rows=(), seeds=1)
     monkeypatch.setattr(equal_time, "_without_rows", lambda table: base)
-    monkeypatch.setattr(equal_time, "VARIANTS", {name: equal_time.VARIANTS[name] for name in ("PCD1", "FPMPF10-refresh5")})
+    variants = ("PCD1", "FPMPF10-refresh5", "FPMPF10-refresh5-unguarded")
+    monkeypatch.setattr(equal_time, "VARIANTS", {name: equal_time.VARIANTS[name] for name in variants})
     monkeypatch.setattr(equal_time, "BUDGETS", {"table1": (2, 4)})
     results = Results(tmp_path)
     assert "No records yet" in equal_time.table(results, "table1")
     kept = {0.4: 1.0, 0.8: 0.5, 1.6: 2.0}  # seconds an epoch at each rate: how often particles go stale depends on it
     results.write(
         tmp_path / "table1" / "seconds-per-epoch.json",
-        {"PCD1": 0.5, **{f"FPMPF10-refresh5 at {rate}": seconds for rate, seconds in kept.items()}},
+        {"PCD1": 0.5, **{f"FPMPF10-refresh5 at {rate}": seconds for rate, seconds in kept.items()}, "FPMPF10-refresh5-unguarded": 1.0},
     )
     plans = equal_time.plans("table1", results)
+    assert "min_ess" not in plans[0].rows[1].rule_settings and plans[0].rows[2].rule_settings["min_ess"] == 0
     for plan, alone, each in zip(plans, (4, 8), ([2, 4, 1], [4, 8, 2]), strict=True):
-        for row, lengths in zip(plan.rows, ([alone] * 3, each), strict=True):
+        for row, lengths in zip(plan.rows, ([alone] * 3, each, [alone // 2] * 3), strict=True):
             assert [row.resolved(choice, trial=True)["epochs"] for choice in row.candidates()] == lengths
             assert [row.resolved(choice)["epochs"] for choice in row.candidates()] == lengths
     assert os.environ["NPROC"] == "1"  # measured and run on one thread, here and in the processes begun from here
@@ -468,4 +470,4 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
     assert shown.count("**") == 2 and lengths[0] == 4 and all(re.search(rf"\| \d+, {epochs}, ", shown) for epochs in lengths)
     (tmp_path / "table1" / "seconds-per-epoch.json").unlink()
     measured = [epochs for row in equal_time.plans("table1", results)[0].rows for epochs in row.settings["epochs"].values()]
-    assert len(measured) == 6 and all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds
+    assert len(measured) == 9 and all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds

@@ -1,16 +1,16 @@
 """The paper's own question: in equal time, does MPF that keeps its particles for several updates beat CD and PCD?
 
 Every variant gets the same processor seconds of updates, to the nearest epoch, by a measurement of its epochs on one thread before.
-Where particles are kept that is done for each rate: the larger it is, the more often they go stale and are drawn anew. The rate, which
-decays to zero over the run, is chosen on the validation split for that length, and so is a penalty where the rule's bias asks for one:
-CD, FMPF and MPF-1flip.
+Where particles are kept that is done for each rate: the larger it is, the more often they go stale and are drawn anew; "unguarded"
+variants never draw anew before their time. The rate, which decays to zero over the run, is chosen on the validation split for that
+length, and so is a penalty where the rule's bias asks for one: CD, FMPF and MPF-1flip.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,23 +23,45 @@ from .training import train
 
 BUDGETS = {"table1": (10, 40), "table2": (30,)}  # seconds
 CD = {"learning_rate": [0.2, 0.4, 0.8], "l2": [0.0, 1e-3]}
-MPF = {"learning_rate": [0.4, 0.8, 1.6], "l2": [0.0, 5e-4]}  # the gradient is half as large as that of CD
-SEARCHED: dict[str, dict[str, Any]] = {
-    "cd": CD,
-    "pcd": {**CD, "l2": 0.0},
-    "mpf-1flip": {"learning_rate": [30.0, 100.0, 300.0], "l2": [0.0, 1e-5]},
-    "fmpf": MPF,
-    "pmpf": {**MPF, "l2": 0.0},
-    "fpmpf": {**MPF, "l2": 0.0},
-}
-REFRESH = {"fmpf": (5, 20), "pmpf": (5, 20), "fpmpf": (1, 5, 20)}  # FMPF with refresh 1 is CD, and PMPF is PCD
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "CD1": ("cd", {"k": 1}),
-    "CD10": ("cd", {"k": 10}),
-    "PCD1": ("pcd", {"k": 1}),
-    "PCD10": ("pcd", {"k": 10}),
-    "MPF-1flip": ("mpf-1flip", {}),
-    **{f"{rule.upper()}10-refresh{refresh}": (rule, {"k": 10, "refresh": refresh}) for rule in REFRESH for refresh in REFRESH[rule]},
+PCD = {**CD, "l2": 0.0}
+FMPF = {"learning_rate": [0.4, 0.8, 1.6], "l2": [0.0, 5e-4]}  # the gradient is half as large as that of CD
+PMPF = {**FMPF, "l2": 0.0}
+UNGUARDED = {"learning_rate": [0.1, 0.2, 0.4], "l2": 0.0}  # particles are kept to the end, however few of them still count
+
+
+class Variant(NamedTuple):
+    """A rule with its settings, and what is searched over."""
+
+    rule: str
+    settings: dict[str, Any]
+    searched: dict[str, Any]
+
+    @property
+    def slower_at_larger_rates(self) -> bool:
+        """Particles that are kept go stale the sooner the larger the rate, and are drawn anew then unless that is switched off."""
+        return self.settings.get("refresh", 1) > 1 and self.settings.get("min_ess") != 0
+
+
+def _kept(rule: str, searched: dict[str, Any], *refreshes: int) -> dict[str, Variant]:
+    return {f"{rule.upper()}10-refresh{refresh}": Variant(rule, {"k": 10, "refresh": refresh}, searched) for refresh in refreshes}
+
+
+def _unguarded(rule: str, *refreshes: int) -> dict[str, Variant]:
+    kept = _kept(rule, UNGUARDED, *refreshes)
+    return {f"{name}-unguarded": variant._replace(settings={**variant.settings, "min_ess": 0.0}) for name, variant in kept.items()}
+
+
+VARIANTS: dict[str, Variant] = {
+    "CD1": Variant("cd", {"k": 1}, CD),
+    "CD10": Variant("cd", {"k": 10}, CD),
+    "PCD1": Variant("pcd", {"k": 1}, PCD),
+    "PCD10": Variant("pcd", {"k": 10}, PCD),
+    "MPF-1flip": Variant("mpf-1flip", {}, {"learning_rate": [30.0, 100.0, 300.0], "l2": [0.0, 1e-5]}),
+    **_kept("fmpf", FMPF, 5, 20),  # FMPF with refresh 1 is CD
+    **_kept("pmpf", PMPF, 5, 20),  # PMPF with refresh 1 is PCD
+    **_unguarded("pmpf", 5, 20),
+    **_kept("fpmpf", PMPF, 1, 5, 20),
+    **_unguarded("fpmpf", 5, 20),
 }
 BATCH_SIZE, SEEDS, TIMED_EPOCHS, ROUNDS = 100, 3, 3, 3
 
@@ -66,19 +88,18 @@ def _without_rows(table: str) -> Experiment:
 def _plan(base: Experiment, budget: int, seconds: dict[str, float]) -> Experiment:
     profile = f"time-{budget}s"
     rows = []
-    for name, (rule, rule_settings) in VARIANTS.items():
+    for name, variant in VARIANTS.items():
         fitting = {rate: max(round(budget / seconds[timed]), 1) for rate, timed in _timed(name).items() if timed in seconds}
-        if len(fitting) == len(SEARCHED[rule]["learning_rate"]):
-            settings = {**SEARCHED[rule], "batch_size": BATCH_SIZE, "epochs": fitting}
-            rows.append(Row(base.table, profile, name, rule, rule_settings, settings, {}))
+        if len(fitting) == len(variant.searched["learning_rate"]):
+            settings = {**variant.searched, "batch_size": BATCH_SIZE, "epochs": fitting}
+            rows.append(Row(base.table, profile, name, variant.rule, variant.settings, settings, {}))
     return dataclasses.replace(base, profile=profile, rows=tuple(rows))
 
 
 def _timed(name: str) -> dict[float, str]:
     """What stands for a variant's epochs at each rate in the file of their seconds."""
-    rule, rule_settings = VARIANTS[name]
-    kept = rule_settings.get("refresh", 1) > 1
-    return {rate: f"{name} at {rate}" if kept else name for rate in SEARCHED[rule]["learning_rate"]}
+    variant = VARIANTS[name]
+    return {rate: f"{name} at {rate}" if variant.slower_at_larger_rates else name for rate in variant.searched["learning_rate"]}
 
 
 def _timing_file(base: Experiment, results: Results) -> Path:
@@ -97,8 +118,8 @@ def _measure(base: Experiment, results: Results) -> None:
     dataset, found = load_dataset(base.data), dict.fromkeys(missing, float("inf"))
     for timed in missing * ROUNDS:
         name, rate = wanted[timed]
-        rule, rule_settings = VARIANTS[name]
-        settings = {"rule": rule, **rule_settings, "learning_rate": rate, "batch_size": BATCH_SIZE, "epochs": TIMED_EPOCHS}
+        variant = VARIANTS[name]
+        settings = {"rule": variant.rule, **variant.settings, "learning_rate": rate, "batch_size": BATCH_SIZE, "epochs": TIMED_EPOCHS}
         done = train(base, settings, 0, dataset, looks=0)
         found[timed] = min(found[timed], (done.seconds + done.compile_seconds) / TIMED_EPOCHS)
     results.write(file, {timed: known.get(timed) or found[timed] for timed in wanted})
