@@ -94,7 +94,7 @@ def _curves(plan: Experiment, records: dict[str, list[dict[str, Any]]]) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator
 
-    figure = Figure(figsize=(8.5, 4.6), layout="constrained")
+    figure = Figure(figsize=(9, 4.6), layout="constrained")
     axes = figure.subplots()
     styles = {
         "cd": ("C0", "-"),
@@ -122,7 +122,7 @@ def _curves(plan: Experiment, records: dict[str, list[dict[str, Any]]]) -> Any:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_title(plan.title, fontsize=10)
-    axes.legend(framealpha=1, edgecolor="none", fontsize=7, ncols=2)
+    figure.legend(frameon=False, fontsize=7, loc="outside right center")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
