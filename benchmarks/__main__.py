@@ -27,6 +27,7 @@ CORRECTNESS = (
     "gaussian",
     "density",
     "sklearn_features",
+    "kept_particles",
 )
 SPEED = (
     "random_bits",

@@ -5,8 +5,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+
+from minprobflow.reproduce.records import spread
+
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "reproduction.md"})  # that one is of `minprobflow reproduce page`
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 def result(name):
@@ -57,6 +61,23 @@ def csl() -> str:
         first = settings[0]
         name = f"CSL, {first['chains'] * first['samples']:,} samples of {first['chains']:,} chains from {first['start']}"
         lines.append(f"| {name} | " + " | ".join(f"{line['value']:.1f} +- {line['stderr']:.1f}" for line in settings) + " |")
+    return "\n".join(lines)
+
+
+def kept_particles() -> str:
+    r = result("kept_particles")
+    lines = ["| | " + " | ".join(f"{budget} s | seconds taken, epochs, rate" for budget in r["budgets"]) + " |"]
+    lines.append("|---|" + "---|---|" * len(r["budgets"]))
+    columns = [{variant: r["found"][f"{variant} in {budget} s"] for variant in r["variants"]} for budget in r["budgets"]]
+    for variant in r["variants"]:
+        cells = [variant]
+        for column in columns:
+            means = {name: np.mean([run["test"] for run in found["runs"]]) for name, found in column.items()}
+            found, best = column[variant], means[variant] == max(means.values())
+            told = spread([run["test"] for run in found["runs"]], 3)
+            seconds = np.mean([run["seconds"] for run in found["runs"]])
+            cells += [f"**{told}**" if best else told, f"{seconds:.1f}, {found['epochs']}, {found['rate']:g}"]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -463,7 +484,10 @@ def _density_row(row, is_best: bool) -> str:
 
 
 def filled(text: str) -> str:
-    """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name."""
+    """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name.
+
+    Names with hyphens are of the paper's tables, which `minprobflow reproduce page` makes.
+    """
 
     def part(match):
         try:

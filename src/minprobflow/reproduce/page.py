@@ -19,7 +19,7 @@ NOT_SHOWN = ("epochs", "batch_size", "rule", "k", "plain")
 
 
 def write_page(results: Results, page: Path) -> Path:
-    """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`, or `glance`) and `<!-- end -->` anew."""
+    """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`, or `at-a-glance`) and `<!-- end -->` anew."""
     page.write_text(filled(results, page.read_text()))
     return page
 
@@ -28,16 +28,15 @@ def filled(results: Results, text: str) -> str:
     """The page's text with its parts made anew."""
 
     def part(match: re.Match[str]) -> str:
-        return f"<!-- {match[1]} -->\n{_made(results, *match[1].split('-'))}\n<!-- end -->"
+        made = at_a_glance(results) if match[1] == "at-a-glance" else _made(results, *match[1].split("-"))
+        return f"<!-- {match[1]} -->\n{made}\n<!-- end -->"
 
     names = "|".join(TABLES)
     kinds = "|".join((*PROFILES, "time"))
-    return re.sub(rf"<!-- (glance|(?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
+    return re.sub(rf"<!-- (at-a-glance|(?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
 
 
-def _made(results: Results, name: str, kind: str = "", more: str = "") -> str:
-    if name == "glance":
-        return at_a_glance(results)
+def _made(results: Results, name: str, kind: str, more: str = "") -> str:
     if kind == "time":
         return equal_time.table(results, name)
     return significance(results, name, kind) if more else table(results, name, kind)

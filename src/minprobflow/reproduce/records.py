@@ -19,9 +19,10 @@ def values(records: list[dict[str, Any]], method: str, part: str = "test") -> li
     return [record["likelihood"][method][part]["value"] for record in records]
 
 
-def spread(values: list[float]) -> str:
+def spread(values: list[float], digits: int = 2) -> str:
     """Mean and standard deviation over seeds."""
-    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+    told = f"{np.mean(values):.{digits}f}"
+    return f"{told} ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else told
 
 
 def standard_error(values: Any) -> float:
