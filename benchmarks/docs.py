@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minprobflow.reproduce.records import spread
+from minprobflow.reproduce.records import spread, standard_error
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -78,6 +78,20 @@ def kept_particles() -> str:
             seconds = np.mean([run["seconds"] for run in found["runs"]])
             cells += [f"**{told}**" if best else told, f"{seconds:.1f}, {found['epochs']}, {found['rate']:g}"]
         lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", f"Differences, paired over {r['seeds']} seeds, ± standard error:", ""]
+    lines += ["| | " + " | ".join(f"{budget} s" for budget in r["budgets"]) + " |", "|---|" + "---|" * len(r["budgets"])]
+    for ours, theirs in (
+        ("PMPF-1, refresh 5", "PCD-1"),
+        ("PMPF-1, refresh 20", "PCD-1"),
+        ("PMPF-10, refresh 20", "PCD-1"),
+        ("PMPF-10, refresh 20", "PCD-10"),
+        ("FMPF-1, refresh 5", "CD-1"),
+        ("MPF-1flip", "CD-1"),
+    ):
+        leads = [np.subtract(*([run["test"] for run in column[name]["runs"]] for name in (ours, theirs))) for column in columns]
+        lines.append(
+            f"| {ours}, less {theirs} | " + " | ".join(f"{lead.mean():+.3f} ± {standard_error(lead):.3f}" for lead in leads) + " |"
+        )
     return "\n".join(lines)
 
 

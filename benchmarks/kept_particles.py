@@ -18,8 +18,7 @@ from benchmarks.parts import in_parts
 
 BUDGETS = (1, 4)  # processor seconds
 RATES = (0.01, 0.03, 0.1)
-SEEDS, BATCH_SIZE, WIDTH, TIMED = 3, 100, 32, 4
-UNGUARDED = {"min_ess": 0.0}  # kept to the end, however few of them still count
+SEEDS, BATCH_SIZE, WIDTH, TIMED = 8, 100, 32, 4
 VARIANTS = {
     "CD-1": ("cd", {}),
     "CD-10": ("cd", {"k": 10}),
@@ -29,8 +28,6 @@ VARIANTS = {
     "FMPF-1, refresh 20": ("fmpf", {"refresh": 20}),
     "PMPF-1, refresh 5": ("pmpf", {"refresh": 5}),
     "PMPF-1, refresh 20": ("pmpf", {"refresh": 20}),
-    "PMPF-1, refresh 5, unguarded": ("pmpf", {"refresh": 5, **UNGUARDED}),
-    "PMPF-1, refresh 20, unguarded": ("pmpf", {"refresh": 20, **UNGUARDED}),
     "PMPF-10, refresh 20": ("pmpf", {"k": 10, "refresh": 20}),
     "MPF-1flip": ("mpf-1flip", {}),
 }
