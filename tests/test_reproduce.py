@@ -467,7 +467,11 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
     assert jobs.run(plans[0], results=results, report=lambda line: None) == 0
     shown = equal_time.table(results, "table1")
     lengths = [search.planned(row, results)["epochs"] for row in plans[0].rows]
+    assert "Not run yet" not in shown
     assert shown.count("**") == 2 and lengths[0] == 4 and all(re.search(rf"\| \d+, {epochs}, ", shown) for epochs in lengths)
+    for file in (tmp_path / "table1" / "time-2s").glob("PCD1-seed*.json"):
+        file.unlink()
+    assert equal_time.table(results, "table1").endswith("Not run yet: PCD1.")
     (tmp_path / "table1" / "seconds-per-epoch.json").unlink()
     measured = [epochs for row in equal_time.plans("table1", results)[0].rows for epochs in row.settings["epochs"].values()]
     assert len(measured) == 9 and all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds

@@ -140,13 +140,14 @@ def table(results: Results, name: str) -> str:
         budget: {row: float(np.mean(values(records, method))) for row, records in found.items() if records and not doubt(records)}
         for budget, found in columns.items()
     }
-    for row in VARIANTS:
+    missing = [row for row in VARIANTS if not any(found.get(row) for found in columns.values())]
+    for row in (row for row in VARIANTS if row not in missing):
         cells = [row]
         for budget, found in columns.items():
             best = row in means[budget] and means[budget][row] == max(means[budget].values())
             cells += _cells(found.get(row, []), method, best)
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(["", f"Not run yet: {', '.join(missing)}."] if missing else [])])
 
 
 def _cells(records: list[dict[str, Any]], method: str, best: bool) -> list[str]:
