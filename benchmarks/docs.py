@@ -69,11 +69,11 @@ def kept_particles() -> str:
     lines = ["| | " + " | ".join(f"{budget} s | seconds taken, epochs, rate" for budget in r["budgets"]) + " |"]
     lines.append("|---|" + "---|---|" * len(r["budgets"]))
     columns = [{variant: r["found"][f"{variant} in {budget} s"] for variant in r["variants"]} for budget in r["budgets"]]
+    bests = [max(column, key=lambda name: np.mean([run["test"] for run in column[name]["runs"]])) for column in columns]
     for variant in r["variants"]:
         cells = [variant]
-        for column in columns:
-            means = {name: np.mean([run["test"] for run in found["runs"]]) for name, found in column.items()}
-            found, best = column[variant], means[variant] == max(means.values())
+        for column, best_variant in zip(columns, bests, strict=True):
+            found, best = column[variant], variant == best_variant
             told = spread([run["test"] for run in found["runs"]], 3)
             seconds = np.mean([run["seconds"] for run in found["runs"]])
             cells += [f"**{told}**" if best else told, f"{seconds:.1f}, {found['epochs']}, {found['rate']:g}"]
