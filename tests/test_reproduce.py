@@ -93,7 +93,7 @@ def test_wrong_names():
         experiment("table4", "best")
 
 
-def test_rows_that_are_the_same_run_are_trained_once(tmp_path):
+def test_rows_that_are_the_same_run_are_trained_once(tmp_path, monkeypatch):
     """FMPF with refresh 1 at twice CD's rate with half its penalty: bit for bit the same, so the second row takes over the first's run."""
     plan, results, lines = tiny(("CD10", "FMPF10"), refresh=1), Results(tmp_path / "results", tmp_path / "models"), []
     contrast, flow = (
@@ -109,6 +109,13 @@ def test_rows_that_are_the_same_run_are_trained_once(tmp_path):
     own = {"row": "FMPF10", "settings": flow.resolved({}), "same_run_as": "CD10"}
     assert second == {**first, **own}
     assert results.model_file(flow, 0).read_bytes() == results.model_file(contrast, 0).read_bytes()
+    monkeypatch.setattr(jobs, "TABLES", ("table1",))
+    monkeypatch.setattr(jobs, "experiment", lambda table, profile: both)
+    for row in both.rows:
+        results.model_file(row, 0).unlink()
+    jobs.train_models("best", results, report=lines.append)
+    for row in both.rows:
+        np.testing.assert_array_equal(mpf.load(results.model_file(row, 0)).weights, apart[0])
     other = dataclasses.replace(flow, settings={**flow.settings, "refresh": 2})
     assert jobs.run(dataclasses.replace(both, rows=(contrast, other)), results=results, report=lines.append) == 0
     assert "the same run" not in lines[-1] and "same_run_as" not in results.read(results.record_file(other, 0))
@@ -438,9 +445,19 @@ def test_figures(small, tmp_path, monkeypatch):
     files = figures.draw(results, tmp_path / "images", report=lines.append)
     assert sorted(file.name for file in files) == [f"table1-{what}.png" for what in ("curves", "filters", "rows", "samples")]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+    first = mpf.load(results.model_file(small.rows[0], 0)).weights
     results.model_file(small.rows[0], 0).unlink()
     figures.draw(results, tmp_path / "images", report=lines.append)
     assert "no model of CD1" in lines[-1]
+    before = {row.name: results.record_file(row, 0).read_bytes() for row in small.rows}
+    monkeypatch.setattr(jobs, "TABLES", ("table1",))
+    jobs.train_models("best", results, report=lines.append)
+    assert lines[-1].startswith("table1 best CD1: trained again")
+    np.testing.assert_array_equal(mpf.load(results.model_file(small.rows[0], 0)).weights, first)
+    assert before == {row.name: results.record_file(row, 0).read_bytes() for row in small.rows}
+    jobs.train_models("best", results, budget=-1.0, report=lines.append)  # nothing is missing
+    figures.draw(results, tmp_path / "images", report=lines.append)
+    assert lines[-1].startswith("table1 best CD1: trained again")
 
 
 def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatch):

@@ -18,7 +18,8 @@ HELP = """Reproduce the paper's tables and figures. Results accumulate: running 
 Each finished (row, seed) is one JSON record in the results folder; settings are chosen on the validation split, and every
 trial is recorded. `time1` and `time2` compare the rules in equal time, with the data and hidden units of table1 and table2 (rows
 such as PCD1 and FPMPF10-refresh5; no profile).
-`page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves.
+`page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves (of models that are no longer
+there after `--train`).
 
 Examples:
 
@@ -40,6 +41,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="(row, seed) jobs at once, on one thread each if several")] = 1,
     results: Annotated[str, typer.Option(metavar="FOLDER", help="where records are")] = "results",
     models: Annotated[str, typer.Option(metavar="FOLDER", help="where trained models are put, for the figures")] = "reproduced-models",
+    train: Annotated[bool, typer.Option("--train", help="for figures: first train the models again that are not kept here")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:
     """Reproduce a table, the figures, or the page made of them."""
@@ -57,7 +59,11 @@ def reproduce(
             raise InputError("there is no docs/reproduction.md here: run this in a checkout of minprobflow")
         print(page.write_page(place, file))
         return
+    if train and what != "figures":
+        raise InputError("--train goes with figures: minprobflow reproduce figures --train")
     if what == "figures":
+        if train:
+            running.train_models(profile, place, budget, engine, jobs, say)
         for file in figures.draw(place, Path("docs/images"), profile, say):
             print(file)
         return

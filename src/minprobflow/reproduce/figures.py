@@ -33,15 +33,16 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
             written.append(_write(place / f"{name}-rows.png", _beside_the_paper(name, results)))
             written.append(_write(place / f"{name}-curves.png", _curves(plan, records)))
         # a model without a record is one of settings that have changed since
-        files = {row.name: results.model_file(row, 0) for row in plan.rows if records[row.name]}
-        models = {row: file for row, file in files.items() if file is not None and file.is_file()}
-        if models:
+        rows = [row for row in plan.rows if records[row.name]]
+        files = {row.name: results.kept_model(row, 0) for row in rows}
+        loaded = {row: model_files.load(file) for row, file in files.items() if file is not None}
+        if loaded:
             dataset = load_dataset(plan.data)
-            loaded = {row: model_files.load(file) for row, file in models.items()}
             written.append(_write(place / f"{name}-samples.png", _samples(plan, loaded, dataset)))
             written.append(_write(place / f"{name}-filters.png", _filters(loaded, dataset)))
-        if missing := [row for row in files if row not in models]:
-            report(f"{name}: no model of {', '.join(missing)} in {results.models}: samples and filters leave them out")
+        if missing := [row for row, file in files.items() if file is None]:
+            left_out = f"no model of {', '.join(missing)} in {results.models}: samples and filters leave them out"
+            report(f"{name}: {left_out} (--train trains them again)")
     if not written:
         raise InputError(f"there is nothing of profile {profile} to draw yet: run minprobflow reproduce table1 --profile {profile} first")
     return written

@@ -9,16 +9,17 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from .. import model_files
 from ..data import load_dataset
 from ..errors import InputError, TrainingDiverged
-from .experiments import Experiment, Row, experiment
+from .experiments import TABLES, Experiment, Row, experiment
 from .records import Results
 from .search import chosen, current, planned, search, untried
-from .training import judged, train
-from .twins import adopt
+from .training import Trained, judged, stops_early, train
+from .twins import adopt, copy_model
 
 Report = Callable[[str], Any]
 
@@ -63,6 +64,34 @@ def run(
     for message in _parallel(engine, jobs, _run_job, _missing(plan, wanted, seeds, results), arguments):
         report(message)
     return len(_missing(plan, wanted, seeds, results))
+
+
+def train_models(
+    profile: str, results: Results, budget: float | None = None, engine: str = "loky", jobs: int = 1, report: Report = print
+) -> None:
+    """Train again, without judging it anew, each model that a figure shows and that is on record but not kept here.
+
+    Args:
+        budget: minutes after which nothing new is started.
+        engine: a joblib backend, as for `run`.
+        jobs: processes at once, as for `run`.
+    """
+    deadline = None if budget is None else time.time() + 60 * budget
+    arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
+    for table in TABLES:
+        plan = experiment(table, profile)
+        records = current(plan, results)
+        lost = [
+            (row, record.get("same_run_as"))
+            for row in plan.rows
+            for record in records[row.name]
+            if record["seed"] == 0 and results.kept_model(row, 0) is None
+        ]
+        for message in _parallel(engine, jobs, _model_job, [(plan, row) for row, other in lost if other is None], arguments):
+            report(message)
+        for row, other in lost:
+            if other is not None:
+                copy_model(row, other, 0, results)
 
 
 def _missing(plan: Experiment, rows: tuple[Row, ...], seeds: int | None, results: Results) -> list[tuple[Experiment, Row, int]]:
@@ -132,10 +161,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         done = train(plan, settings, seed, dataset, plan.looks if seed == 0 else 1)
     except TrainingDiverged as problem:
         return f"{what}: {problem}"
-    file = results.model_file(row, seed)
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        model_files.save(done.model, file)
+    _keep(done, results.model_file(row, seed))
     likelihood = judged(plan, row, done.model, dataset, seed)
     record = {
         "table": row.table,
@@ -157,6 +183,24 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
     results.write(results.record_file(row, seed), record)
     figures = ", ".join(f"{method} {found['test']['value']:.2f}" for method, found in likelihood.items())
     return f"{what}: test {figures}  ({done.seconds:.0f} s of training)"
+
+
+def _model_job(plan: Experiment, row: Row, results: Results, deadline: float | None, threads: int | None) -> str:
+    what = f"{row.table} {row.profile} {row.name}"
+    if _too_late(deadline):
+        return f"{what}: not begun, the time is used up"
+    limit_threads(threads)
+    settings = planned(row, results)
+    assert settings is not None  # it has a record
+    done = train(plan, settings, 0, load_dataset(plan.data), looks=1 if stops_early(settings) else 0)
+    _keep(done, results.model_file(row, 0))
+    return f"{what}: trained again ({done.seconds:.0f} s)"
+
+
+def _keep(done: Trained, file: Path | None) -> None:
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        model_files.save(done.model, file)
 
 
 def _too_late(deadline: float | None) -> bool:

@@ -59,6 +59,11 @@ class Results:
         """Of the trained model, if models are kept."""
         return None if self.models is None else self.models / row.table / row.profile / f"{row.name}-seed{seed}.safetensors"
 
+    def kept_model(self, row: Row, seed: int) -> Path | None:
+        """The same if it is there."""
+        file = self.model_file(row, seed)
+        return file if file is not None and file.is_file() else None
+
     def records(self, table: str, profile: str) -> list[dict[str, Any]]:
         """All finished runs of a table under a profile."""
         return [json.loads(file.read_text()) for file in sorted((self.place / table / profile).glob("*-seed*.json"))]

@@ -53,8 +53,7 @@ def train(
     At a constant rate (plain descent, the paper's), or where `early_stop` is set, the length is chosen on the validation split: the
     model is that of the best look.
     """
-    plain, epochs = settings.get("plain", False), settings["epochs"]
-    early_stop = settings.get("early_stop", plain)
+    plain, epochs, early_stop = settings.get("plain", False), settings["epochs"], stops_early(settings)
     rate = settings["learning_rate"]
     updates = len(dataset.train) // settings["batch_size"]
     rule_settings: dict[str, Any] = {name: settings[name] for name in RULE_SETTINGS if name in settings}
@@ -102,6 +101,11 @@ def train(
     wall = sum(record["seconds"] for record in done.history)
     _, stopped, model = best or (None, epochs, done.model)
     return Trained(model, stopped, sum(each) - compiling, compiling, wall, curve)
+
+
+def stops_early(settings: dict[str, Any]) -> bool:
+    """Whether the model of a run is that of its best look at the validation split, instead of the last."""
+    return bool(settings.get("early_stop", settings.get("plain", False)))
 
 
 def as_in_the_scripts(key: Key[Array, ""], n_visible: int, n_hidden: int) -> RBM:

@@ -18,11 +18,16 @@ def adopt(plan: Experiment, row: Row, seed: int, settings: dict[str, Any], resul
         same = record["seed"] == seed and record["row"] != row.name and as_cd(record["settings"]) == wanted
         if same and judged_as_planned(plan, row, record):
             results.write(results.record_file(row, seed), {**record, "row": row.name, "settings": settings, "same_run_as": record["row"]})
-            theirs, ours = results.model_file(replace(row, name=record["row"]), seed), results.model_file(row, seed)
-            if theirs is not None and ours is not None and theirs.is_file():
-                shutil.copyfile(theirs, ours)
+            copy_model(row, record["row"], seed, results)
             return str(record["row"])
     return None
+
+
+def copy_model(row: Row, other: str, seed: int, results: Results) -> None:
+    """The model of the other row's run as that of this one, if it is kept."""
+    theirs, ours = results.kept_model(replace(row, name=other), seed), results.model_file(row, seed)
+    if theirs is not None and ours is not None:
+        shutil.copyfile(theirs, ours)
 
 
 def as_cd(settings: dict[str, Any]) -> dict[str, Any]:
