@@ -51,6 +51,8 @@ def reproduce(
 
     if what not in (*experiments.TABLES, *EQUAL_TIME, "figures", "page"):
         raise InputError(f"unknown {what!r}: use one of {', '.join((*experiments.TABLES, *EQUAL_TIME, 'figures', 'page'))}")
+    if train and what != "figures":
+        raise InputError("--train goes with figures: minprobflow reproduce figures --train")
     place = Results(results, models)
     say = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
     if what == "page":
@@ -59,8 +61,6 @@ def reproduce(
             raise InputError("there is no docs/reproduction.md here: run this in a checkout of minprobflow")
         print(page.write_page(place, file))
         return
-    if train and what != "figures":
-        raise InputError("--train goes with figures: minprobflow reproduce figures --train")
     if what == "figures":
         if train:
             running.train_models(profile, place, budget, engine, jobs, say)

@@ -19,7 +19,7 @@ from .experiments import TABLES, Experiment, Row, experiment
 from .records import Results
 from .search import chosen, current, planned, search, untried
 from .training import Trained, judged, stops_early, train
-from .twins import adopt, copy_model
+from .twins import adopt, copy_model, same_runs
 
 Report = Callable[[str], Any]
 
@@ -80,18 +80,13 @@ def train_models(
     arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
     for table in TABLES:
         plan = experiment(table, profile)
-        records = current(plan, results)
-        lost = [
-            (row, record.get("same_run_as"))
-            for row in plan.rows
-            for record in records[row.name]
-            if record["seed"] == 0 and results.kept_model(row, 0) is None
-        ]
-        for message in _parallel(engine, jobs, _model_job, [(plan, row) for row, other in lost if other is None], arguments):
+        groups = same_runs(plan, results)
+        lost = [(plan, group[0]) for group in groups if results.kept_model(group[0], 0) is None]
+        for message in _parallel(engine, jobs, _model_job, lost, arguments):
             report(message)
-        for row, other in lost:
-            if other is not None:
-                copy_model(row, other, 0, results)
+        for first, *others in groups:
+            for row in others:
+                copy_model(row, first.name, 0, results)
 
 
 def _missing(plan: Experiment, rows: tuple[Row, ...], seeds: int | None, results: Results) -> list[tuple[Experiment, Row, int]]:
@@ -192,7 +187,10 @@ def _model_job(plan: Experiment, row: Row, results: Results, deadline: float | N
     limit_threads(threads)
     settings = planned(row, results)
     assert settings is not None  # it has a record
-    done = train(plan, settings, 0, load_dataset(plan.data), looks=1 if stops_early(settings) else 0)
+    try:
+        done = train(plan, settings, 0, load_dataset(plan.data), looks=1 if stops_early(settings) else 0)
+    except TrainingDiverged as problem:  # its record is of another machine
+        return f"{what}: {problem}"
     _keep(done, results.model_file(row, 0))
     return f"{what}: trained again ({done.seconds:.0f} s)"
 

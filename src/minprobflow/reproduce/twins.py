@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+from ..files import write_atomically
 from .experiments import Experiment, Row
 from .records import Results
-from .search import judged_as_planned
+from .search import current, judged_as_planned
 
 
 def adopt(plan: Experiment, row: Row, seed: int, settings: dict[str, Any], results: Results) -> str | None:
@@ -27,7 +29,18 @@ def copy_model(row: Row, other: str, seed: int, results: Results) -> None:
     """The model of the other row's run as that of this one, if it is kept."""
     theirs, ours = results.kept_model(replace(row, name=other), seed), results.model_file(row, seed)
     if theirs is not None and ours is not None:
-        shutil.copyfile(theirs, ours)
+        write_atomically(ours, theirs.read_bytes())
+
+
+def same_runs(plan: Experiment, results: Results) -> list[list[Row]]:
+    """The rows whose first seed is on record, those of the same run together."""
+    records = current(plan, results)
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in plan.rows:
+        for record in records[row.name]:
+            if record["seed"] == 0:
+                groups[json.dumps(as_cd(record["settings"]), sort_keys=True)].append(row)
+    return [*groups.values()]
 
 
 def as_cd(settings: dict[str, Any]) -> dict[str, Any]:
