@@ -85,6 +85,7 @@ def kept_particles() -> str:
         ("PMPF-1, refresh 20", "PCD-1"),
         ("PMPF-10, refresh 20", "PCD-1"),
         ("PMPF-10, refresh 20", "PCD-10"),
+        ("PMPF-1, refresh 5", "CD-1"),
         ("FMPF-1, refresh 5", "CD-1"),
         ("MPF-1flip", "CD-1"),
     ):
