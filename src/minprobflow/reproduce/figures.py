@@ -86,7 +86,7 @@ def _beside_the_paper(name: str, results: Results) -> Any:
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     named = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(named.values(), named.keys(), frameon=False, fontsize=8, loc="outside lower center", ncols=1 + len(estimators))
+    figure.legend(named.values(), named.keys(), frameon=False, fontsize=8, loc="outside lower center", ncols=2)
     figure.suptitle(plans["best"].title, fontsize=10)
     return figure
 
