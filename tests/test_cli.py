@@ -164,6 +164,8 @@ def test_reproduce_says_what_it_can_make_and_where(tmp_path, monkeypatch, capsys
         (("table1", "--profile", "bets"), "unknown profile"),
         (("page",), "run this in a checkout"),
         (("figures", "--profile", "paper"), "nothing of profile paper to draw"),
+        (("figures", "--profile", "paper", "--train"), "nothing of profile paper to draw"),
+        (("page", "--train"), "--train goes with figures"),
     ):
         code, _, err = run(capsys, "reproduce", *arguments)
         assert code == 2 and message in err, (arguments, err)

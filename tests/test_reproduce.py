@@ -116,6 +116,9 @@ def test_rows_that_are_the_same_run_are_trained_once(tmp_path, monkeypatch):
     jobs.train_models("best", results, report=lines.append)
     for row in both.rows:
         np.testing.assert_array_equal(mpf.load(results.model_file(row, 0)).weights, apart[0])
+    results.model_file(contrast, 0).unlink()
+    jobs.train_models("best", results, budget=-1.0, report=lines.append)  # no time to train, but the other row's is there to be copied
+    assert results.model_file(contrast, 0).read_bytes() == results.model_file(flow, 0).read_bytes()
     other = dataclasses.replace(flow, settings={**flow.settings, "refresh": 2})
     assert jobs.run(dataclasses.replace(both, rows=(contrast, other)), results=results, report=lines.append) == 0
     assert "the same run" not in lines[-1] and "same_run_as" not in results.read(results.record_file(other, 0))

@@ -18,8 +18,8 @@ HELP = """Reproduce the paper's tables and figures. Results accumulate: running 
 Each finished (row, seed) is one JSON record in the results folder; settings are chosen on the validation split, and every
 trial is recorded. `time1` and `time2` compare the rules in equal time, with the data and hidden units of table1 and table2 (rows
 such as PCD1 and FPMPF10-refresh5; no profile).
-`page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves (of models that are no longer
-there after `--train`).
+`page` writes docs/reproduction.md from the records, `figures` draws samples, filters and curves; with `--train` it first trains
+again the models that are not kept here.
 
 Examples:
 

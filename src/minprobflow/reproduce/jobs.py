@@ -54,9 +54,8 @@ def run(
         jobs: processes at once. With several each computes on one thread.
     """
     results = results or Results("results")
-    deadline = None if budget is None else time.time() + 60 * budget
     wanted = plan.selected(rows)
-    arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
+    arguments = _of_all_jobs(results, budget, jobs)
     searched = {row.searched.name: row.searched for row in wanted}
     unsearched = [(plan, row) for row in reversed(searched.values()) if untried(row, results)]  # the longest first
     for message in _parallel(engine, jobs, _search_job, unsearched, arguments):
@@ -76,17 +75,23 @@ def train_models(
         engine: a joblib backend, as for `run`.
         jobs: processes at once, as for `run`.
     """
-    deadline = None if budget is None else time.time() + 60 * budget
-    arguments = {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
+    arguments = _of_all_jobs(results, budget, jobs)
     for table in TABLES:
         plan = experiment(table, profile)
         groups = same_runs(plan, results)
-        lost = [(plan, group[0]) for group in groups if results.kept_model(group[0], 0) is None]
+        lost = [(plan, group[0]) for group in groups if not any(results.kept_model(row, 0) for row in group)]
         for message in _parallel(engine, jobs, _model_job, lost, arguments):
             report(message)
-        for first, *others in groups:
-            for row in others:
-                copy_model(row, first.name, 0, results)
+        for group in groups:
+            kept = [row for row in group if results.kept_model(row, 0)]
+            for row in group:
+                if kept and row not in kept:
+                    copy_model(row, kept[0].name, 0, results)
+
+
+def _of_all_jobs(results: Results, budget: float | None, jobs: int) -> dict[str, Any]:
+    deadline = None if budget is None else time.time() + 60 * budget
+    return {"results": results, "deadline": deadline, "threads": 1 if jobs > 1 else None}
 
 
 def _missing(plan: Experiment, rows: tuple[Row, ...], seeds: int | None, results: Results) -> list[tuple[Experiment, Row, int]]:
