@@ -1,11 +1,13 @@
-"""Writing safetensors atomically, and reading them back with errors that help."""
+"""Writing files atomically, and safetensors with one digest over all they hold."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,33 +17,70 @@ from safetensors.numpy import load, save
 
 from .errors import DamagedFileError, InputError, ModelFileError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""1 had a checksum of the tensors only"""
+TEMPORARY = ".minprobflow-", ".tmp"  # short, whatever the target's name: a name may have 255 bytes
+_swept: set[str] = set()
 
 
 def pack(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """The bytes of a safetensors file with our format version and a checksum. Refuses non-finite numbers."""
+    """The bytes of a safetensors file with our format version and a digest. Refuses non-finite numbers."""
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             raise InputError(f"{name} has non-finite values, so nothing was written: go back to the last good model")
     whole = {name: np.asarray(t, order="C") for name, t in tensors.items()}
-    return save(whole, {**metadata, "format_version": str(FORMAT_VERSION), "sha256": _digest(whole)})
+    fields = {**metadata, "format_version": str(FORMAT_VERSION)}
+    return save(whole, {**fields, "digest": _digest(whole, fields)})
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write to a temporary file beside `path`, flush it to the disk, then rename it."""
-    path = Path(path)
+    """Write to a temporary file beside `path`, flush it to the disk, then rename it.
+
+    A link is followed. What is not a plain file (a pipe, a device) is written to as it is.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if str(path.parent) not in _swept:
+        remove_temporaries(path.parent)
+    handle, temporary = _temporary(path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def remove_temporaries(folder: str | os.PathLike[str]) -> None:
+    """Remove what writers that were killed have left in a folder. A living writer holds a lock on its file."""
+    _swept.add(os.path.realpath(folder))
+    for path in Path(folder).glob("*".join(TEMPORARY)):
+        try:
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink(missing_ok=True)
+        except OSError:  # in use, or not ours to remove
+            continue
+
+
+def _temporary(folder: Path) -> tuple[int, str]:
+    """A new temporary file, locked as long as it is open."""
+    while True:
+        handle, path = tempfile.mkstemp(dir=folder, prefix=TEMPORARY[0], suffix=TEMPORARY[1])
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks: nothing can be swept there either
+            return handle, path
+        if os.fstat(handle).st_nlink:
+            return handle, path
+        os.close(handle)  # it was swept away before it was locked
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -60,23 +99,44 @@ def unpack(content: bytes, path: str | os.PathLike[str] = "the pickle") -> tuple
     """Tensors and metadata of what `pack` made; `path` says in errors where it came from."""
     try:
         tensors = load(content)
-        metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__", {})
-    except (SafetensorError, ValueError, TypeError, KeyError) as problem:
-        raise DamagedFileError(f"{path} is truncated or not a safetensors file ({problem}): copy it again from its source") from problem
-    version = metadata.get("format_version", "")
-    if not version.isdigit() or "kind" not in metadata:
-        raise ModelFileError(
-            f"{path} was not written by minprobflow (no kind and format_version in its metadata): convert it with mpf.RBM(...) and mpf.save"
-        )
-    if int(version) > FORMAT_VERSION:
-        raise ModelFileError(f"{path} has format version {version}, this release reads up to {FORMAT_VERSION}: upgrade minprobflow")
-    if metadata.get("sha256", _digest(tensors)) != _digest(tensors):  # files by other writers may come without
-        raise DamagedFileError(f"{path} has been altered since it was written (its checksum is wrong): copy it again from its source")
+        metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__") or {}
+    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+        reason = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
+        raise DamagedFileError(f"{path} is truncated or not a safetensors file ({reason}): copy it again from its source") from problem
+    _check(tensors, metadata, path)
     return tensors, metadata
 
 
-def _digest(tensors: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
+def _check(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], path: str | os.PathLike[str]) -> None:
+    """Refuse what is damaged, foreign or too new. The digest comes first: what it finds wrong, an earlier copy may have right."""
+    version = metadata.get("format_version", "")
+    number = int(version) if version.isascii() and version.isdigit() and len(version) < 10 else None
+    fields = {name: value for name, value in metadata.items() if name != "digest"}
+    damaged = f"{path} has been altered since it was written (its digest is wrong): copy it again from its source"
+    if "digest" in metadata:
+        if metadata["digest"] != _digest(tensors, fields):
+            raise DamagedFileError(damaged)
+    elif number is not None and 2 <= number <= FORMAT_VERSION:
+        raise DamagedFileError(damaged)
+    if number is None or "kind" not in metadata:
+        raise ModelFileError(
+            f"{path} was not written by minprobflow (no kind and format_version in its metadata): convert it with mpf.RBM(...) and mpf.save"
+        )
+    if number > FORMAT_VERSION:
+        raise ModelFileError(f"{path} has format version {version}, this release reads up to {FORMAT_VERSION}: upgrade minprobflow")
+    if "digest" in metadata or "sha256" not in metadata:  # files by other writers may come without a sum
+        return
+    if metadata["sha256"] != _digest(tensors):
+        raise DamagedFileError(damaged)
+    warnings.warn(
+        f"{path} was written by an older release: its checksum does not cover settings such as tau. Save it again to protect it",
+        stacklevel=4,
+    )
+
+
+def _digest(tensors: Mapping[str, np.ndarray], fields: Mapping[str, str] | None = None) -> str:
+    """sha256 over the tensors and, where given, the metadata."""
+    digest = hashlib.sha256(b"" if fields is None else as_json(dict(fields)).encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
         digest.update(tensors[name].tobytes())

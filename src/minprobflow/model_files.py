@@ -60,6 +60,15 @@ def load(path: str | os.PathLike[str]) -> Model:
     return _model(*files.read(path), path)
 
 
+def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Where a model file came from, as `save` was told; raises if the file is damaged."""
+    try:
+        provenance = json.loads(files.read(path)[1].get("provenance", "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return provenance if isinstance(provenance, dict) else {}
+
+
 def from_bytes(content: bytes) -> Model:
     """Read a model that `to_bytes` wrote."""
     return _model(*files.unpack(content), "the pickle")
@@ -79,7 +88,7 @@ def _model(tensors: dict[str, np.ndarray], metadata: dict[str, str], path: str |
     settings = {f.name: metadata[f.name] for f in dataclasses.fields(kinds[kind]) if f.name in metadata}
     try:
         return kinds[kind](**{name: tensors[name] for name in axes}, **{f: json.loads(value) for f, value in settings.items()})
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, RecursionError) as problem:
         raise ModelFileError(f"{path} does not hold a valid {kind}: {problem}") from problem
 
 

@@ -40,7 +40,7 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
     if metadata["kind"] != KIND:
         raise ModelFileError(f"{path} holds a {metadata['kind']!r}, not a training state: mpf.load reads models")
     if settings is not None:
-        written = json.loads(metadata["settings"])
+        written = _settings(metadata, path)
         given = json.loads(files.as_json(settings))
         differ = [
             f"{key} was {written.get(key)!r}, now {given.get(key)!r}"
@@ -52,6 +52,16 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
                 f"{path} is of a run with other settings: {'; '.join(differ)}. Use those settings, or another checkpoint file"
             )
     return _state(tensors, like, path)
+
+
+def _settings(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        settings = json.loads(metadata["settings"])
+    except (ValueError, KeyError, RecursionError) as problem:
+        raise DamagedFileError(f"{path} has no readable settings ({problem}): copy it again from its source") from problem
+    if not isinstance(settings, dict):
+        raise DamagedFileError(f"{path} has no readable settings: copy it again from its source")
+    return settings
 
 
 def state_from_bytes(content: bytes, like: TrainState) -> TrainState:
@@ -88,7 +98,7 @@ def load_checkpoint(path: str | os.PathLike[str], like: TrainState, settings: Ma
         except DamagedFileError as problem:
             if candidate == found[-1]:
                 raise
-            warnings.warn(f"{problem}. Going on from {found[-1]}", stacklevel=3)
+            warnings.warn(f"{problem}. Continuing from {found[-1]}", stacklevel=3)
     return None
 
 
