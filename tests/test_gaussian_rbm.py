@@ -8,6 +8,7 @@ import laws
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from safetensors.numpy import load_file
 from scipy import integrate, optimize, stats
 from test_cli import run
 
@@ -148,7 +149,7 @@ def test_the_command_line_trains_on_real_numbers(tmp_path, monkeypatch, capsys):
     code, out, _ = run(capsys, "evaluate", "run", "--json", "--quiet")
     assert code == 0 and json.loads(out)["verdict"] == "trusted"
     assert run(capsys, "report", "run", "--out", "report.html", "--quiet")[0] == 0
-    shown = np.load("run/diagnostics.npz")["states_from_data"]
+    shown = load_file("run/diagnostics.safetensors")["states_from_data"]
     assert shown.min() == 0 and shown.max() == 1 and len(np.unique(shown)) > 100  # grey, within the range of pictures
     for refused, message in ((("--rule", "mpf-1flip"), "real numbers"), (("--tau", "2"), "no temperature")):
         code, _, err = run(capsys, "train", *grey, *refused, "--out", "other")

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from .endings import write_output
 from .progress import progress_bar
 
 HELP = """Write one HTML page about a run folder, or about several side by side.
 
 The page needs nothing else: it can be mailed, and opens without a network. The likelihood on test data, samples and how
-chains mix are computed once and kept in the run folder (evaluation.json, diagnostics.npz); a new best model renews them.
+chains mix are computed once and kept in the run folder (evaluation.json, diagnostics.safetensors); a new best model renews them.
 
 Examples:
 
@@ -29,21 +30,16 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:
     """Write a page about runs."""
-    from ..files import write_atomically
     from ..report import page, read_run
     from ..runs import RunFolder
-    from ..runs.diagnostics import diagnose
 
     if Path(out).is_dir():
         raise InputError(f"--out {out} is a folder: name a file in it, such as {Path(out) / 'report.html'}")
     for place in places:  # before any long work
         RunFolder(place).read_config()
+    runs = []
     for place in places:
         with progress_bar(quiet) as progress:
-            diagnose(place, progress and (lambda phase, share, place=place: progress(f"{place}: {phase}", share)))
-    content = page([read_run(place) for place in places]).encode()
-    try:
-        write_atomically(out, content)
-    except OSError as problem:
-        raise InputError(f"{out} cannot be written ({problem.strerror}): choose another --out") from problem
+            runs.append(read_run(place, progress and (lambda phase, share, place=place: progress(f"{place}: {phase}", share))))
+    write_output(out, page(runs).encode("utf-8", "replace"))  # a path may have bytes that no text has
     print(out)

@@ -42,7 +42,8 @@ def number(value: Any, digits: int = 3) -> str:
 def _run(run: RunRecord, index: int) -> dict[str, Any]:
     found = run.evaluation
     spread = found["settings"].get("stderr_over_examples")
-    gap = float(run.diagnostics["free_energy_valid"] - run.diagnostics["free_energy_train"])
+    energies = [run.diagnostics.get(f"free_energy_{part}") for part in ("valid", "train")]
+    gap = None if energies[0] is None else float(energies[0] - energies[1])
     epochs = run.metrics[-1]["epoch"] if run.metrics else 0
     return {
         "id": f"run-{index + 1}",
@@ -66,7 +67,7 @@ def _run(run: RunRecord, index: int) -> dict[str, Any]:
         "unfinished": not run.summary,
         "best_epoch": run.best_epoch,
         "seconds": f"{run.seconds:.1f}",
-        "gap": number(gap),
+        "gap": None if gap is None else number(gap),
         "settings": _rows(run.config),
         "environment": _rows(run.environment),
         "evaluation": _rows(found["settings"]),

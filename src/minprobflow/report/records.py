@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..likelihood.base import Progress
 from ..runs import RunFolder
-from ..runs.diagnostics import read_diagnostics, read_evaluation
+from ..runs.diagnostics import diagnose
 
 
 @dataclass(frozen=True)
@@ -45,21 +43,10 @@ class RunRecord:
         return math.fsum(self.curve("seconds")[1])
 
 
-def read_run(place: str) -> RunRecord:
-    """Read a run folder that `diagnose` has been called on."""
+def read_run(place: str, progress: Progress | None = None) -> RunRecord:
+    """Read a run folder. What its records say of an earlier best model, or lack, is computed and kept there."""
     folder = RunFolder(place)
     config = dataclasses.asdict(folder.read_config())
-    evaluation, diagnostics = read_evaluation(place), read_diagnostics(place)
-    if evaluation is None or diagnostics is None:
-        raise InputError(f"{place} has no evaluation.json and diagnostics.npz: call minprobflow.runs.diagnostics.diagnose on it first")
-    summary, environment = _read(folder.summary_file), _read(folder.environment_file)
-    return RunRecord(str(place), config, folder.read_metrics(), summary, environment, evaluation, diagnostics)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """A record that a page can do without."""
-    try:
-        record = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
+    evaluation, arrays = diagnose(place, progress)
+    summary, environment = (folder.read_optional(file) for file in (folder.summary_file, folder.environment_file))
+    return RunRecord(str(place), config, folder.read_metrics(), summary, environment, evaluation, arrays)

@@ -141,8 +141,9 @@ def mixing(run: RunRecord, index: int) -> list[Shown]:
 
 def _gap(run: RunRecord) -> tuple[list[int], list[float]]:
     """Mean F(valid) - mean F(train). Both likelihoods have the same log Z, estimated or not, so it cancels."""
-    epochs, train = run.curve("train")
-    return epochs, [a - b for a, b in zip(train, run.curve("valid")[1], strict=True)]
+    train, valid = (dict(zip(*run.curve(part), strict=True)) for part in ("train", "valid"))
+    epochs = [epoch for epoch in train if epoch in valid]
+    return epochs, [train[epoch] - valid[epoch] for epoch in epochs]
 
 
 def _band(run: RunRecord) -> list[float] | None:

@@ -76,7 +76,9 @@ RUN = """
 <p class="soft">{{ run.epochs }} epochs in {{ run.seconds }} s. The dotted line is the epoch of the best model
 ({{ run.best_epoch or "none" }}), which everything else is about.</p>
 <div class="grid">{% for shown in run.curves %}{{ figure(shown) }}{% endfor %}</div>
+{% if run.gap is not none %}
 <p>Free-energy gap of the best model: <b>{{ run.gap }}</b> nats (mean F of validation less mean F of training data).</p>
+{% endif %}
 <h3>Samples</h3>
 {% if run.samples %}
 <div class="halves">

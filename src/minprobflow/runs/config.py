@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import json
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,13 +47,10 @@ class RunConfig:
     def checked(self) -> RunConfig:
         """Raise on what cannot work whatever the data."""
         self.rule_spec()
-        if self.hidden < 1 or self.evaluate_every < 1:
-            raise InputError(f"hidden={self.hidden}, evaluate_every={self.evaluate_every}: both must be at least 1")
+        for name in ("hidden", "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)}: it must be at least 1")
         return self
-
-    def to_json(self) -> str:
-        """As text, for the run folder."""
-        return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
 
 
 def from_mapping(values: dict[str, Any], source: str) -> RunConfig:
@@ -79,6 +75,11 @@ def _check_type(name: str, value: Any, wanted: str, source: str) -> None:
 
 def resolve(file: str | None, flags: dict[str, Any]) -> RunConfig:
     """Settings from a TOML file, if any; flags that are given win."""
+    return from_mapping(given(file, flags), file or "the command line")
+
+
+def given(file: str | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a TOML file, if any, and flags state; flags win."""
     values: dict[str, Any] = {}
     if file is not None:
         path = Path(file)
@@ -86,7 +87,19 @@ def resolve(file: str | None, flags: dict[str, Any]) -> RunConfig:
             raise InputError(f"there is no config file {file}: check the path")
         try:
             values = tomllib.loads(path.read_text())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise InputError(f"{file} is not valid TOML: {problem}") from problem
-    given = {name: value for name, value in flags.items() if value is not None}
-    return from_mapping({**values, **given}, file or "the command line")
+    return {**values, **{name: value for name, value in flags.items() if value is not None}}
+
+
+def resumed(recorded: RunConfig, wanted: dict[str, Any], place: str) -> RunConfig:
+    """The settings to resume a run with: as recorded, but the number of epochs may change. Others that are given must be the same."""
+    whole = dataclasses.asdict(recorded)
+    from_mapping({**whole, **wanted}, "the command line")
+    others = {name: value for name, value in wanted.items() if name != "epochs" and value != whole[name]}
+    differ = "; ".join(f"{name} is {whole[name]!r} there, not {value!r}" for name, value in others.items())
+    if differ:
+        raise InputError(
+            f"{place} was started with other settings: {differ}. Leave them out to resume it, or start another run with another --out"
+        )
+    return dataclasses.replace(recorded, epochs=wanted.get("epochs", recorded.epochs))

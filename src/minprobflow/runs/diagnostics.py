@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import json
-import math
 import os
-import zipfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,92 +15,98 @@ import numpy as np
 
 from .. import pictures
 from ..data import Dataset
-from ..errors import InputError
-from ..files import write_atomically
+from ..errors import DamagedFileError, InputError, ModelFileError
+from ..files import pack, read, write_atomically
 from ..likelihood import Estimate, from_log_partition, log_partition
 from ..likelihood.base import Progress
 from ..likelihood.judge import free_energies
 from ..models import RBM, GaussianRBM
+from ..records import plain, read_record, write_record
 from . import mixing
 from .folder import RunFolder
 from .monitor import ROWS
 from .open import open_data, open_model
 
-EVALUATION, DIAGNOSTICS = "evaluation.json", "diagnostics.npz"
-FORMAT_VERSION = 1
+KIND = "diagnostics"
+EVALUATION, DIAGNOSTICS = "evaluation.json", "diagnostics.safetensors"
 MAX_SECONDS = 60.0  # of AIS
 CHAINS = 32  # from data, and as many from noise
 PICTURED = 12  # of each
 FILTERS = 60
 BINS = 40
 BURN_IN = 1000  # steps before the autocorrelation is taken
+NEEDED = ("part", "n", "value", "stderr", "lower", "upper", "method", "verdict", "warnings", "settings", "log_partition")
 
 
-def diagnose(place: str | os.PathLike[str], progress: Progress | None = None) -> None:
-    """Write `evaluation.json` and `diagnostics.npz` of a run folder, but for what is there and belongs to its best model."""
+def diagnose(place: str | os.PathLike[str], progress: Progress | None = None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The evaluation and diagnostics of a run's best model: as kept in its folder, else computed and kept there.
+
+    What is kept is used if it is whole and of the best model as it is. A folder that cannot be written to is a warning.
+    """
     folder = RunFolder(place)
     folder.read_config()
-    digest = hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
-    model = open_model(str(place))  # after the digest: if training replaces it in between, the next call computes anew
+    digest = _model_digest(folder)
+    model = open_model(str(place))  # after the digest: if training replaces it in between, the next call computes again
     if not isinstance(model, RBM | GaussianRBM):
         raise InputError(f"{place} holds a {type(model).__name__}: reports are about RBMs, use minprobflow evaluate")
-    missing = [
-        (file, content)
-        for file, read, content in ((EVALUATION, read_evaluation, _evaluation), (DIAGNOSTICS, read_diagnostics, _diagnostics))
-        if not _is_current(folder, folder.path / file, read, digest)
-    ]
-    if not missing:
-        return
-    data = open_data(str(place))
-    for file, content in missing:
-        written = content(model, data, digest, progress)
-        try:
-            write_atomically(folder.path / file, written)
-        except OSError as problem:
-            raise InputError(f"{folder.path / file} cannot be written ({problem.strerror}): make the run folder writable") from problem
+    evaluation, arrays = read_evaluation(place, digest), read_diagnostics(place, digest)
+    if evaluation is None or arrays is None:
+        data = open_data(str(place))
+        if evaluation is None:
+            evaluation = _evaluation(model, data, digest, progress)
+            _keep(folder.path / EVALUATION, lambda file: write_record(file, evaluation))
+        if arrays is None:
+            arrays = _diagnostics(model, data, progress)
+            _keep(folder.path / DIAGNOSTICS, lambda file: write_atomically(file, pack(arrays, {"kind": KIND, "model_sha256": digest})))
+    return evaluation, arrays
 
 
-def read_evaluation(place: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The judgement on test data; None if it is not there or damaged."""
+def read_evaluation(place: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any] | None:
+    """The evaluation of the best model (or that with this digest); None if it is not there or damaged."""
     try:
-        record = json.loads((Path(place) / EVALUATION).read_text())
-        return record if record["format_version"] == FORMAT_VERSION else None
-    except (OSError, ValueError, KeyError, TypeError):
+        record = read_record(Path(place) / EVALUATION)
+    except (OSError, DamagedFileError):
         return None
+    wanted = _model_digest(RunFolder(place)) if digest is None else digest
+    return record if record.get("model_sha256") == wanted and all(name in record for name in NEEDED) else None
 
 
-def read_diagnostics(place: str | os.PathLike[str]) -> dict[str, np.ndarray] | None:
-    """The arrays of the diagnostics; None if they are not there or damaged."""
+def read_diagnostics(place: str | os.PathLike[str], digest: str | None = None) -> dict[str, np.ndarray] | None:
+    """The arrays of the diagnostics of the best model (or that with this digest); None if they are not there or damaged."""
     try:
-        with np.load(Path(place) / DIAGNOSTICS, allow_pickle=False) as file:
-            arrays = dict(file)
-        return arrays if int(arrays["format_version"]) == FORMAT_VERSION else None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile):
+        arrays, metadata = read(Path(place) / DIAGNOSTICS)
+    except ModelFileError:
         return None
-
-
-def _is_current(folder: RunFolder, file: Path, read: Callable[[Path], Any], digest: str) -> bool:
-    """Whether a file is whole and newer than the best model. The digest tells of a model that changed meanwhile."""
-    record = read(folder.path)
-    return record is not None and str(record.get("model_sha256")) == digest and file.stat().st_mtime >= folder.best.stat().st_mtime
-
-
-def _evaluation(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
-    part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
-    log_z = log_partition(model, base_data=data.train, progress=progress, max_seconds=MAX_SECONDS)
-    return _evaluation_file(digest, part, log_z, from_log_partition(model, getattr(data, part), log_z))
+    wanted = _model_digest(RunFolder(place)) if digest is None else digest
+    return arrays if metadata["kind"] == KIND and metadata.get("model_sha256") == wanted else None
 
 
 def keep_evaluation(place: str | os.PathLike[str], log_z: Estimate, result: Estimate) -> None:
-    """Keep a judgement of a run's best model on its test data, for its report."""
+    """Keep an evaluation of a run's best model on its test data, for its report. A folder that cannot be written to is a warning."""
     folder = RunFolder(place)
-    digest = hashlib.sha256(folder.best.read_bytes()).hexdigest()
-    write_atomically(folder.path / EVALUATION, _evaluation_file(digest, "test", log_z, result))
+    record = _evaluation_record(_model_digest(folder), "test", log_z, result)
+    _keep(folder.path / EVALUATION, lambda file: write_record(file, record))
 
 
-def _evaluation_file(digest: str, part: str, log_z: Estimate, result: Estimate) -> bytes:
+def _keep(file: Path, write: Callable[[Path], None]) -> None:
+    try:
+        write(file)
+    except OSError as problem:
+        warnings.warn(f"{file} cannot be written ({problem.strerror}), so this will be computed again next time", stacklevel=3)
+
+
+def _model_digest(folder: RunFolder) -> str:
+    return hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
+
+
+def _evaluation(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> dict[str, Any]:
+    part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
+    log_z = log_partition(model, base_data=data.train, progress=progress, max_seconds=MAX_SECONDS)
+    return _evaluation_record(digest, part, log_z, from_log_partition(model, getattr(data, part), log_z))
+
+
+def _evaluation_record(digest: str, part: str, log_z: Estimate, result: Estimate) -> dict[str, Any]:
     record = {
-        "format_version": FORMAT_VERSION,
         "model_sha256": digest,
         "part": part,
         **result.record(),
@@ -114,29 +117,17 @@ def _evaluation_file(digest: str, part: str, log_z: Estimate, result: Estimate) 
         "settings": {name: value for name, value in result.settings.items() if name != "n"},
         "log_partition": log_z.record(),
     }
-    return (json.dumps(_finite(record), indent=1, default=str) + "\n").encode()
+    return plain(record)
 
 
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: an open bound is null."""
-    if isinstance(value, dict):
-        return {name: _finite(entry) for name, entry in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _diagnostics(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> bytes:
-    arrays = {
-        "format_version": np.asarray(FORMAT_VERSION),
-        "model_sha256": np.asarray(digest),
+def _diagnostics(model: RBM | GaussianRBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
+    return {
         "image_shape": np.asarray(data.image_shape or (), int),
         **_filters(model),
         **_activations(model, data.valid if len(data.valid) else data.train),
         **_free_energies(model, data),
         **_mixing(model, data, progress),
     }
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
 
 
 def _filters(model: RBM | GaussianRBM) -> dict[str, np.ndarray]:
@@ -152,11 +143,9 @@ def _activations(model: RBM | GaussianRBM, rows: np.ndarray) -> dict[str, np.nda
 
 
 def _free_energies(model: RBM | GaussianRBM, data: Dataset) -> dict[str, np.ndarray]:
-    """Means over the rows that training looks at too; NaN for an empty part."""
+    """Means over the rows that training looks at too; nothing for an empty part."""
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
-    return {
-        f"free_energy_{part}": np.asarray(free_energies(model, rows[:ROWS]).mean() if len(rows) else np.nan) for part, rows in parts.items()
-    }
+    return {f"free_energy_{part}": np.asarray(free_energies(model, rows[:ROWS]).mean()) for part, rows in parts.items() if len(rows)}
 
 
 def _pictured(states: np.ndarray, rows: np.ndarray) -> np.ndarray:

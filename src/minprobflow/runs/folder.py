@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..files import write_atomically
+from ..errors import DamagedFileError, InputError
+from ..files import remove_temporaries
+from ..records import append_line, read_lines, read_record
 from .config import RunConfig, from_mapping
+
+FILES = (
+    "config.json",  # the last to go and the first to come: with it there is a run
+    "environment.json",
+    "metrics.jsonl",
+    "checkpoint.safetensors",
+    "checkpoint.safetensors.previous",
+    "model.safetensors",
+    "best.safetensors",
+    "summary.json",
+    "evaluation.json",
+    "diagnostics.safetensors",
+    "samples.png",
+    "filters.png",
+)
 
 
 class RunFolder:
@@ -30,46 +46,61 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Refuse a second process; the lock is gone with the process, however it ends."""
+        """Refuse a second process, and clear up after one that was killed; the lock is gone with the process, however it ends."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("w") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as problem:
                 raise InputError(f"another process is working on {self.path}: wait for it, or choose another --out") from problem
+            remove_temporaries(self.path)
             yield
-
-    def write_json(self, file: Path, value: Any) -> None:
-        """Atomically."""
-        write_atomically(file, (json.dumps(value, indent=1) + "\n").encode())
 
     def read_config(self) -> RunConfig:
         """The settings the run was started with."""
         if not self.config_file.is_file():
-            raise InputError(f"{self.path} is not a run folder: it has no config.json (start one with minprobflow train --out {self.path})")
+            raise InputError(_not_a_run(self.path))
         try:
-            values = json.loads(self.config_file.read_text())
-        except ValueError as problem:
-            raise InputError(f"{self.config_file} is damaged ({problem}): restore it, or start a new run") from problem
-        if not isinstance(values, dict):
-            raise InputError(f"{self.config_file} is damaged: it does not hold settings")
+            values = read_record(self.config_file)
+        except DamagedFileError as problem:
+            raise DamagedFileError(f"{problem}, or start the run again with minprobflow train --overwrite --out {self.path}") from problem
         return from_mapping(values, str(self.config_file))
 
+    def read_optional(self, file: Path) -> dict[str, Any]:
+        """A record that its readers can do without: empty if it is not there, with a warning if it is damaged."""
+        try:
+            return read_record(file)
+        except OSError:
+            return {}
+        except DamagedFileError as problem:
+            warnings.warn(f"{problem}. It is left out", stacklevel=2)
+            return {}
+
     def append_metrics(self, record: dict[str, Any]) -> None:
-        """One JSON line; flushed, so that a killed run keeps it."""
-        with self.metrics_file.open("a") as file:
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        """One line per epoch."""
+        append_line(self.metrics_file, record)
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """One record an epoch, in order. An epoch that was run again after an interruption counts once; a line cut off by it not at all."""
-        records: dict[int, dict[str, Any]] = {}
-        if self.metrics_file.is_file():
-            for line in self.metrics_file.read_text(errors="replace").splitlines():
-                try:
-                    record = json.loads(line)
-                    records[int(record["epoch"])] = record
-                except (ValueError, KeyError, TypeError):
-                    continue
+        """One record per epoch, in order. An epoch that was run again after an interruption counts once."""
+        lines, damaged = read_lines(self.metrics_file)
+        if damaged:
+            warnings.warn(f"{self.metrics_file} has {damaged} damaged lines: the records in them are left out", stacklevel=2)
+        records = {int(line["epoch"]): line for line in lines if isinstance(line.get("epoch"), int)}
         return [records[epoch] for epoch in sorted(records)]
+
+    def begun(self) -> bool:
+        """Whether there is a run."""
+        return self.config_file.exists()
+
+    def clear(self) -> None:
+        """Remove the run's files, and no others."""
+        for name in reversed(FILES):
+            (self.path / name).unlink(missing_ok=True)
+
+
+def _not_a_run(path: Path) -> str:
+    if path.is_file():
+        return f"{path} is a file, not a run folder: give the folder that minprobflow train wrote"
+    if path.is_dir():
+        return f"{path} is not a run folder: it has no config.json. Give the folder that minprobflow train wrote"
+    return f"there is no run folder {path}: check the path"

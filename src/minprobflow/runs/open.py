@@ -14,6 +14,10 @@ from .folder import RunFolder
 def open_model(place: str, which: str = "best") -> Model:
     """The model of a run folder ("best" on validation, or "last"), or of a model file."""
     if not Path(place).is_dir():
+        if not Path(place).exists():
+            raise InputError(f"there is no run folder or model file {place}: check the path")
+        if Path(place).suffix != ".safetensors":
+            raise InputError(f"{place} is not a model file: give a run folder, or a .safetensors file that mpf.save or a run wrote")
         return load(place)
     folder = RunFolder(place)
     folder.read_config()
@@ -21,7 +25,7 @@ def open_model(place: str, which: str = "best") -> Model:
         raise InputError(f"unknown model {which!r}: use best or last")
     path = folder.best if which == "best" else folder.final
     if not path.exists():
-        raise InputError(f"{place} has no {path.name} yet: finish the run with minprobflow train --resume --out {place}")
+        raise InputError(f"{place} has no {path.name} yet: continue the run with minprobflow train --resume --out {place}")
     return load(path)
 
 

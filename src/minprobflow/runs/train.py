@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
+import math
 import os
 import platform
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -16,12 +19,14 @@ import numpy as np
 
 from .. import model_files, pictures
 from ..data import Dataset, load_dataset
-from ..errors import InputError
+from ..errors import InputError, ModelFileError
 from ..files import write_atomically
 from ..models import RBM, GaussianRBM
 from ..models.base import Model
+from ..records import write_record
 from ..samplers import sample
 from ..train import Epoch, fit
+from ..train.settings import Settings
 from .config import RunConfig
 from .folder import RunFolder
 from .monitor import Glance, glance
@@ -29,18 +34,33 @@ from .monitor import Glance, glance
 Show = Callable[[Epoch, Glance | None], Any]
 
 
-def train_run(config: RunConfig, out: str | os.PathLike[str], resume: bool = False, show: Show | None = None) -> dict[str, Any]:
-    """Train as `config` says and leave everything in `out`; returns the summary."""
+def train_run(
+    config: RunConfig, out: str | os.PathLike[str], resume: bool = False, show: Show | None = None, overwrite: bool = False
+) -> dict[str, Any]:
+    """Train as `config` says and leave everything in `out`; returns the summary.
+
+    Whatever is wrong with the settings or the data is found before anything is written. `overwrite` replaces a run that is there.
+    """
     folder = RunFolder(out)
-    if folder.config_file.exists() and not resume:
-        raise InputError(f"{folder.path} already holds a run: go on with --resume, or choose another --out")
+    if folder.begun() and not (resume or overwrite):
+        raise InputError(f"{folder.path} already holds a run: continue with --resume, replace it with --overwrite, or choose another --out")
     dataset = load_dataset(config.data, **config.data_options)
-    model = _start(config, dataset)  # before anything is written: it may refuse the data
+    model = _start(config, dataset)
+    settings = _settings(config)
+    Settings(config.rule_spec(), **settings, seeds=None).checked(model, model.space.check(dataset.train))
     with folder.locked():
-        if not folder.config_file.exists():
-            write_atomically(folder.config_file, config.to_json().encode())
-        folder.write_json(folder.environment_file, environment(dataset))
-        return _train(config, folder, model, dataset, show)
+        if overwrite:
+            folder.clear()
+        if not folder.begun():
+            write_record(folder.config_file, dataclasses.asdict(config))
+        write_record(folder.environment_file, environment(dataset))
+        return _train(config, settings, folder, model, dataset, show)
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """The settings that are `fit`'s."""
+    names = ("epochs", "batch_size", "optimizer", "learning_rate", "centred", "l1", "l2", "average", "seed")
+    return {name: getattr(config, name) for name in names}
 
 
 def _start(config: RunConfig, dataset: Dataset) -> Model:
@@ -61,8 +81,10 @@ def _start(config: RunConfig, dataset: Dataset) -> Model:
     return model
 
 
-def _train(config: RunConfig, folder: RunFolder, model: Model, dataset: Dataset, show: Show | None) -> dict[str, Any]:
-    best = max((r["valid"] for r in folder.read_metrics() if "valid" in r and folder.best.exists()), default=-np.inf)
+def _train(
+    config: RunConfig, settings: dict[str, Any], folder: RunFolder, model: Model, dataset: Dataset, show: Show | None
+) -> dict[str, Any]:
+    best = _best_so_far(folder)
     begun = time.perf_counter()
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
 
@@ -73,7 +95,7 @@ def _train(config: RunConfig, folder: RunFolder, model: Model, dataset: Dataset,
             look = glance(epoch.model, dataset, config.seed + epoch.number)
             if look.valid > best:
                 best = look.valid
-                model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number})
+                model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best})
         metrics = {name: float(value) for name, value in epoch.metrics.items()}
         seen = {} if look is None else {"train": look.train, "valid": look.valid, "stderr": look.stderr, "method": look.method}
         folder.append_metrics({"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds})
@@ -84,32 +106,43 @@ def _train(config: RunConfig, folder: RunFolder, model: Model, dataset: Dataset,
         model,
         dataset.train,
         config.rule_spec(),
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        optimizer=config.optimizer,
-        learning_rate=config.learning_rate,
-        centred=config.centred,
-        l1=config.l1,
-        l2=config.l2,
-        average=config.average,
-        seed=config.seed,
+        **settings,
         checkpoint=folder.checkpoint,
         resume=True,
         callbacks=[record],
         progress=False,
     )
     model_files.save(trained.model, folder.final, {**provenance, "epoch": config.epochs})
+    if not folder.best.exists():  # it was lost after the last epoch
+        valid = glance(trained.model, dataset, config.seed + config.epochs).valid
+        model_files.save(trained.model, folder.best, {**provenance, "epoch": config.epochs, "valid": valid})
     _pictures(folder, trained.model, dataset)
     metrics = folder.read_metrics()
     summary = {
         "run": str(folder.path),
         "epochs": config.epochs,
-        "best_epoch": max((r for r in metrics if "valid" in r), key=lambda r: r["valid"], default={}).get("epoch"),
+        "best_epoch": model_files.read_provenance(folder.best).get("epoch"),
         "last": metrics[-1] if metrics else {},
         "seconds": time.perf_counter() - begun,
     }
-    folder.write_json(folder.summary_file, summary)
+    write_record(folder.summary_file, summary)
     return summary
+
+
+def _best_so_far(folder: RunFolder) -> float:
+    """The validation score of the best model, which its file holds. A damaged file is removed: the next evaluation replaces it."""
+    if not folder.best.exists():
+        return -math.inf
+    try:
+        kept = model_files.read_provenance(folder.best)
+        model_files.load(folder.best)
+    except ModelFileError as problem:
+        folder.best.unlink()
+        warnings.warn(f"{problem}. It is removed, and the best model from here on is kept instead", stacklevel=4)
+        return -math.inf
+    if isinstance(kept.get("valid"), float):
+        return float(kept["valid"])
+    return max((record["valid"] for record in folder.read_metrics() if "valid" in record), default=-math.inf)  # an older release's file
 
 
 def _pictures(folder: RunFolder, model: Any, dataset: Dataset) -> None:
