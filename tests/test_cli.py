@@ -101,8 +101,8 @@ def test_every_method(files, capsys, method):
     ("arguments", "message"),
     [
         (["model.safetensors", "--data", "missing.npy"], "no file missing.npy"),
-        (["missing.safetensors", "--data", "rows.npy"], "no file missing.safetensors"),
-        (["rows.npy", "--data", "rows.npy"], "not a safetensors file"),
+        (["missing.safetensors", "--data", "rows.npy"], "no run folder or model file missing.safetensors"),
+        (["rows.npy", "--data", "rows.npy"], "rows.npy is not a model file"),
         (["model.safetensors", "--data", "wide.npy"], "wide.npy has 6 columns"),
         (["model.safetensors", "--data", "grey.npy"], "must be binary"),
         (["model.safetensors", "--data", "nan.npy"], "missing value"),

@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 import os
-import sys
+from typing import Annotated
 
 import platformdirs
 import typer
 
-from ..errors import InputError, TrainingDiverged
 from . import compare, datasets, evaluate, report, reproduce, sample, train
+from .endings import ends_well, prepare_streams, stoppable
 
+ABOUT = "Train and evaluate restricted Boltzmann machines and other energy-based models."
 app = typer.Typer(
     name="minprobflow",
-    help="Train and judge restricted Boltzmann machines and other energy-based models.",
+    help=ABOUT,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(help=train.HELP)(train.train)
-app.command(help=evaluate.HELP)(evaluate.evaluate)
-app.command(help=sample.HELP)(sample.sample)
-app.command(help=compare.HELP)(compare.compare)
-app.command(help=report.HELP)(report.report)
-app.command(help=reproduce.HELP)(reproduce.reproduce)
+for module, command in (
+    (train, train.train),
+    (evaluate, evaluate.evaluate),
+    (sample, sample.sample),
+    (compare, compare.compare),
+    (report, report.report),
+    (reproduce, reproduce.reproduce),
+):
+    app.command(help=module.HELP)(stoppable(command))
 app.add_typer(datasets.app, name="datasets")
 
 
-@app.callback()
-def _root() -> None:
-    """Train and judge restricted Boltzmann machines and other energy-based models."""
+def _version(wanted: bool) -> bool:
+    if wanted:
+        from .. import __version__
+
+        print(f"minprobflow {__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback(help=ABOUT)
+def _root(
+    version: Annotated[bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="print the version and exit")] = False,
+) -> None:
+    pass
 
 
 def main() -> None:
-    """Entry point: 0 on success, 2 on bad input, 1 when something else went wrong."""
+    """Entry point: 0 on success, 2 on bad input, 130 when interrupted, 1 when something else went wrong."""
     _keep_compiled_programs()
-    try:
+    prepare_streams()
+    with ends_well():
         app()
-    except InputError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        sys.exit(2)
-    except TrainingDiverged as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        sys.exit(1)
-    except OSError as problem:  # a full disk, no permission: nothing half written is left
-        print(f"error: {problem}: mend that, and go on with --resume if it was a training run", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("stopped; a training run goes on with --resume, a reproduction with the same command", file=sys.stderr)
-        sys.exit(1)
 
 
 def _keep_compiled_programs() -> None:

@@ -27,7 +27,7 @@ def compare(
     which: Annotated[str, typer.Option("--model", help="best or last model of each run")] = "best",
     chains: Annotated[int | None, typer.Option(help="chains of AIS  [default: 100]")] = None,
     betas: Annotated[int | None, typer.Option(help="temperatures of AIS  [default: doubled until precise enough]")] = None,
-    seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="all random numbers follow from it")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ from .progress import progress_bar
 if TYPE_CHECKING:
     from ..likelihood import Estimate
 
-HELP = """Judge a run folder on its test data, or a .safetensors file on the rows of a file, in nats an example.
+HELP = """Evaluate a run folder on its test data, or a .safetensors file on the rows of a file, in nats per example.
 
 Examples:
 
@@ -43,11 +43,11 @@ def evaluate(
     target_stderr: Annotated[float | None, typer.Option(help="standard error of log Z to reach  [default: 0.1]")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="stop doubling when this time is used up")] = None,
     which: Annotated[str, typer.Option("--model", help="best or last model of a run")] = "best",
-    seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="all random numbers follow from it")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
-    quiet: Annotated[bool, typer.Option(help="no progress on standard error")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:
-    """Judge a model file on data."""
+    """Evaluate a model on data."""
     from ..likelihood import from_log_partition, log_likelihood, log_partition, methods
     from ..runs.diagnostics import keep_evaluation
     from ..runs.open import open_model
@@ -67,21 +67,25 @@ def evaluate(
         else:
             log_z = log_partition(loaded, method, key=seed, base_data=base, progress=progress, **settings)
             result = from_log_partition(loaded, rows, log_z)
-            if Path(model).is_dir() and which == "best" and data is None and base_data is None and len(rows):
-                keep_evaluation(model, log_z, result)
+    _show(log_z, result, len(rows), as_json)
+    if log_z is not None and Path(model).is_dir() and which == "best" and data is None and base_data is None and len(rows):
+        keep_evaluation(model, log_z, result)  # after it was shown: it must not be lost with a folder that is read-only or full
+
+
+def _show(log_z: Estimate | None, result: Estimate, n: int, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(_record(log_z, result)))
+        print(json.dumps(_record(log_z, result)), flush=True)
         return
     if log_z is not None:
         print(f"log Z           {_figures(log_z)}")
-    print(f"log-likelihood  {_figures(result)}   mean of {len(rows)} examples")
-    print(f"verdict         {result.verdict} ({result.method})")
+    print(f"log-likelihood  {_figures(result)}   mean of {n} examples")
+    print(f"verdict         {result.verdict} ({result.method})", flush=True)
     for warning in result.warnings:
-        print(f"                - {warning}")
+        print(f"                - {warning}", flush=True)
 
 
 def _rows(place: str, data: str | None, base_data: str | None) -> tuple[Any, Any]:
-    """Rows to judge on, and rows for the base model: from files, else a run's test and training data."""
+    """Rows to evaluate on, and rows for the base model: from files, else a run's test and training data."""
     from ..data.files import read_table
     from ..runs.open import open_data
 
@@ -100,6 +104,8 @@ def _figures(estimate: Estimate) -> str:
 
 
 def _record(log_z: Estimate | None, result: Estimate) -> dict[str, Any]:
+    from ..records import plain
+
     settings = {name: value for name, value in result.settings.items() if name != "n"}
     record = {
         "method": result.method,
@@ -109,11 +115,4 @@ def _record(log_z: Estimate | None, result: Estimate) -> dict[str, Any]:
         "settings": settings,
         "warnings": list(result.warnings),
     }
-    return _finite(record)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: an open bound is null."""
-    if isinstance(value, dict):
-        return {name: _finite(entry) for name, entry in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain(record)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
+from .endings import write_output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,13 +35,12 @@ def sample(
     clamp: Annotated[str | None, typer.Option(metavar="MASK", help="units held: top, bottom, left, right, or a .npy mask")] = None,
     which: Annotated[str, typer.Option("--model", help="best or last model of the run")] = "best",
     out: Annotated[str | None, typer.Option(metavar="FILE", help=".png or .npy; by default samples.png, or .npy if not images")] = None,
-    seed: Annotated[int, typer.Option(help="all random numbers follow from it")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="all random numbers follow from it")] = 0,
 ) -> None:
     """Draw samples."""
     import numpy as np
 
     from .. import pictures
-    from ..files import write_atomically
     from ..runs.open import open_data, open_model
     from ..samplers import sample as draw
 
@@ -51,18 +52,20 @@ def sample(
     if out is None:
         out = "samples.npy" if shape is None else "samples.png"
     if shape is None and out.endswith(".png"):
-        raise InputError(f"{place} is about rows of {model.space.size} units that are no pictures: write --out samples.npy")
+        raise InputError(f"{place} is about rows of {model.space.size} units that are not images: write --out samples.npy")
     begin = None if start == "noise" else _start(place, start, n, seed, is_run)
     held = None if clamp is None else _mask(clamp, shape, model)
     if held is not None and begin is None:
         raise InputError("--clamp holds units of given rows: add --start data")
     rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held)
     if out.endswith(".npy"):
-        np.save(out, rows)
+        buffer = io.BytesIO()
+        np.save(buffer, rows)
+        write_output(out, buffer.getvalue())
     else:
         assert shape is not None
         title = f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else "")
-        write_atomically(out, pictures.png(pictures.grid(rows, shape), title))
+        write_output(out, pictures.png(pictures.grid(rows, shape), title))
     print(out)
 
 
@@ -92,10 +95,16 @@ def _mask(clamp: str, shape: tuple[int, int] | None, model: Model) -> np.ndarray
 
     if clamp not in HALVES:
         if not clamp.endswith(".npy"):
-            raise InputError(f"--clamp {clamp}: use {', '.join(HALVES)}, or a .npy file with one flag a unit")
-        return read_array(clamp).ravel()
+            raise InputError(f"--clamp {clamp}: use {', '.join(HALVES)}, or a .npy file with one flag per unit")
+        mask = read_array(clamp)
+        if mask.size == model.space.size or mask.shape[1:] == (model.space.size,):
+            return mask.ravel() if mask.size == model.space.size else mask
+        raise InputError(
+            f"{clamp} has shape {mask.shape}: give one flag for each of the {model.space.size} units, as a row, as an image, "
+            "or as a table with one row per sample"
+        )
     if shape is None:
-        raise InputError(f"--clamp {clamp} needs pictures: give a .npy mask with one flag for each of {model.space.size} units")
+        raise InputError(f"--clamp {clamp} needs images: give a .npy mask with one flag for each of {model.space.size} units")
     rows, columns = np.indices(shape)
     held = {
         "top": rows < shape[0] // 2,

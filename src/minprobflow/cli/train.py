@@ -12,12 +12,14 @@ import typer
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..runs import RunConfig
+    from ..runs import RunConfig, RunFolder
+
+OF_THE_COMMAND = ("data_option", "config", "out", "resume", "overwrite", "quiet", "as_json")  # the other options are the run's settings
 
 HELP = """Train an RBM; everything about the run is left in a folder.
 
 Without arguments it trains on the embedded digits. Real numbers (--data-option grey=true, or real=true for a file) get a
-Gaussian RBM. Stop it any time, and go on with --resume: it ends with the same parameters, bit for bit, as if it had never
+Gaussian RBM. Stop it any time, and continue with --resume: it ends with the same parameters, bit for bit, as if it had never
 been stopped.
 
 Examples:
@@ -56,35 +58,38 @@ def train(
     l2: Annotated[float | None, typer.Option(help="penalty on sum W^2")] = None,
     average: Annotated[str | None, typer.Option(help="decay of averaged parameters, such as 0.999, or polyak")] = None,
     evaluate_every: Annotated[int | None, typer.Option(help="epochs between looks at the likelihood  [default: 1]")] = None,
-    seed: Annotated[int | None, typer.Option(help="all random numbers follow from it  [default: 0]")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="all random numbers follow from it  [default: 0]")] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE.toml", help="settings by these names; flags win")] = None,
     out: Annotated[str | None, typer.Option(metavar="FOLDER", help="where the run goes  [default: runs/DATA-RULE-HIDDEN-SEED]")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue the run in --out")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run that is in --out")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the summary as one JSON object")] = False,
 ) -> None:
     """Train an RBM."""
-    flags = {name: value for name, value in locals().items() if name not in ("data_option", "config", "out", "resume", "quiet", "as_json")}
+    flags = {name: value for name, value in locals().items() if name not in OF_THE_COMMAND}
     from ..runs import RunFolder, resolve, train_run
+    from ..runs.config import given, resumed
 
     if average is not None and average != "polyak":
         flags["average"] = _number(average, "--average")
     if data_option:
         flags["data_options"] = dict(_option(text) for text in data_option)
-    given = {name for name, value in flags.items() if value is not None}
-    if resume and out is not None and RunFolder(out).config_file.exists():
-        settings = RunFolder(out).read_config()
-        if given - {"epochs"} or config is not None:
-            raise InputError(f"--resume takes its settings from {out}: drop {', '.join(sorted(given - {'epochs'})) or '--config'}")
-        if epochs is not None:
-            settings = resolve(None, {**_as_dict(settings), "epochs": epochs})
-    elif resume:
-        raise InputError(f"there is no run to resume in {out or 'an unnamed folder'}: name it with --out")
+    if resume and overwrite:
+        raise InputError("--resume continues the run in --out, --overwrite replaces it: choose one")
+    place = out or _default_place(resolve(config, flags))
+    if resume:
+        if not RunFolder(place).begun():
+            raise InputError(f"there is no run to resume in {place}: name its folder with --out, or drop --resume to start it")
+        settings = resumed(RunFolder(place).read_config(), given(config, flags), place)
     else:
         settings = resolve(config, flags)
-    place = out or f"runs/{settings.data.replace('/', '_')}-{settings.rule}-{settings.hidden}-{settings.seed}"
-    with _Display(settings, quiet) as show:
-        summary = train_run(settings, place, resume, show)
+    try:
+        with _Display(settings, quiet) as show:
+            summary = train_run(settings, place, resume, show, overwrite)
+    except (KeyboardInterrupt, OSError) as stop:
+        stop.add_note(_how_to_continue(RunFolder(place), settings))
+        raise
     if as_json:
         print(json.dumps(summary))
         return
@@ -95,10 +100,18 @@ def train(
     print(f"models    {place}/model.safetensors (last), {place}/best.safetensors (best on validation)")
 
 
-def _as_dict(settings: RunConfig) -> dict[str, Any]:
-    import dataclasses
+def _default_place(settings: RunConfig) -> str:
+    return f"runs/{settings.data.replace('/', '_')}-{settings.rule}-{settings.hidden}-{settings.seed}"
 
-    return dataclasses.asdict(settings)
+
+def _how_to_continue(folder: RunFolder, settings: RunConfig) -> str:
+    import shlex
+
+    if not folder.begun():
+        return "stopped before the run was started: the same command starts it again"
+    done = len(folder.read_metrics())
+    where = f"stopped after epoch {done} of {settings.epochs}" if done else "stopped before the first epoch was finished"
+    return f"{where}; continue with: minprobflow train --resume --out {shlex.quote(str(folder.path))}"
 
 
 def _option(text: str) -> tuple[str, Any]:
