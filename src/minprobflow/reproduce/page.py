@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files import write_atomically
 from . import equal_time
 from .experiments import PROFILES, TABLES, Row, experiment
 from .records import Results, doubt, spread, standard_error, title, values
@@ -20,7 +21,7 @@ NOT_SHOWN = ("epochs", "batch_size", "rule", "k", "plain")
 
 def write_page(results: Results, page: Path) -> Path:
     """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`, or `at-a-glance`) and `<!-- end -->` anew."""
-    page.write_text(filled(results, page.read_text()))
+    write_atomically(page, filled(results, page.read_text()).encode())
     return page
 
 
