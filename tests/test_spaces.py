@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import laws
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 import minprobflow as mpf
 from minprobflow import enumeration
@@ -96,3 +98,82 @@ def test_a_run_is_not_resumed_on_other_letters(tmp_path):
     mpf.fit(mpf.Potts.init(4, 3), data, **settings)
     with pytest.raises(mpf.ModelFileError, match="data was"):
         mpf.fit(mpf.Potts.init(4, 3), np.where(data == 1, 2, data), **settings, resume=True)
+
+
+# what callers pass instead of a table of numbers
+
+RBM = mpf.RBM.init(0, 3, 2)
+BITS = np.asarray([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 0]])
+
+
+def masked(hide):
+    table = np.ma.masked_array(BITS.astype(float), mask=False)
+    if hide:
+        table[2, 1] = np.ma.masked
+    return table
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (None, "data is None: pass numbers 0 and 1"),
+        ("rows.csv", "data is the text 'rows.csv'"),
+        ([[0, 1, 1], [0, 1]], "data has rows of different lengths"),
+        ([[0, 1, None]], "data holds object values"),
+        ([[0, 1, 1j]], "data holds complex128 values"),
+        ([[0, 1, 2**70]], "data holds object values"),
+        ({"a": 1}, "data holds object values"),
+        (scipy.sparse.csr_matrix((10**6, 10**5)), r"sparse matrix of shape .* takes 745\.1 GiB when dense"),
+        (pd.DataFrame({"a": [0], "b": ["yes"], "c": [1]}), r"columns that are not numbers, b \("),
+        (masked(True), r"1 missing value \(masked\), the first at row 2, column 1: drop those rows.*complete rows.*mpf.impute"),
+        (list(masked(True)), r"1 missing value \(masked\), the first at row 2, column 1"),
+        (np.where(BITS == 1, np.nan, 0), r"6 missing values \(NaN\), the first at row 0, column 1: drop those rows.*complete rows"),
+        (
+            np.broadcast_to(np.uint8(0), (2**45, 3)),
+            r"data does not fit in memory \(Unable to allocate .*TiB.*\): pass fewer rows, as uint8",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else None,
+)
+def test_what_is_not_a_table_of_numbers_is_refused(wrong, match):
+    with pytest.raises(mpf.InputError, match=match):
+        RBM.space.check(wrong)
+
+
+def test_a_whole_data_set_is_refused_with_the_way_out():
+    digits = mpf.load_dataset("digits")
+    with pytest.raises(mpf.InputError, match=r"three parts: pass one part, such as dataset\.train"):
+        mpf.fit(mpf.RBM.init(0, 64, 2), digits, "cd", epochs=1)
+
+
+@pytest.mark.parametrize("rows", [masked(False), scipy.sparse.csr_matrix(BITS), pd.DataFrame(BITS), BITS.tolist(), jnp.asarray(BITS)])
+def test_tables_of_other_libraries_are_accepted(rows):
+    checked = RBM.space.check(rows)
+    assert type(checked) is np.ndarray and checked.dtype == np.uint8
+    np.testing.assert_array_equal(checked, BITS)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda rows: mpf.fit(RBM, rows, "cd", epochs=1, batch_size=2),
+        lambda rows: mpf.log_likelihood(RBM, rows),
+        lambda rows: mpf.sample(RBM, start=rows, steps=1),
+        lambda rows: mpf.RBM.init(0, 3, 2, data=rows),
+        RBM.free_energy,
+        lambda rows: mpf.sklearn.RBM(n_components=2).fit(rows),
+    ],
+    ids=["fit", "log_likelihood", "sample", "init", "free_energy", "sklearn"],
+)
+def test_a_mask_is_never_ignored(use):
+    with pytest.raises(mpf.InputError, match=r"missing value \(masked\)"):
+        use(masked(True))
+
+
+def test_imputation_fills_in_what_is_masked_as_it_does_nan():
+    as_nan = masked(True).filled(np.nan)
+    filled = mpf.impute(RBM, masked(True), steps=20, burn_in=5)
+    np.testing.assert_array_equal(filled, mpf.impute(RBM, as_nan, steps=20, burn_in=5))
+    known = ~np.isnan(as_nan)
+    np.testing.assert_array_equal(filled[known], BITS[known])
+    assert 0 < filled[2, 1] < 1

@@ -11,6 +11,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Bool, Float, Key, UInt32
 
 from .errors import InputError
+from .tables import numbers
 
 Tree = TypeVar("Tree")
 
@@ -26,17 +27,47 @@ def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
 
 def as_states(x: Any, width: int, dtype: Any, layer: str = "") -> Float[Array, "*batch width"]:
     """States of a layer as floats of this type, if they are of its width."""
-    x = jnp.asarray(x).astype(dtype)
+    x = jnp.asarray(x if _is_jax(x) else numbers(x, f"{layer} states".strip()).astype(dtype)).astype(dtype)
     if x.ndim == 0 or x.shape[-1] != width:
         of = f"{layer} " if layer else ""
         raise InputError(f"{of}states have shape {x.shape}, the model has {width} {of}units: pass states of width {width}")
     return x
 
 
-def floating(x: Any) -> Float[Array, ...]:
-    """An array that can be learned: whole numbers are made floats."""
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+def floating(x: Any, name: str = "the parameter array") -> Float[Array, ...]:
+    """An array that can be learned: whole numbers are made floats, and what a float of this precision cannot hold is refused.
+
+    >>> float(floating([2**40])[0])
+    1099511627776.0
+    """
+    x = jnp.asarray(x if _is_jax(x) else _as_float(numbers(x, name, remedy="fill them in"), name))
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return x
+    if not (x.dtype == bool or jnp.issubdtype(x.dtype, jnp.integer)):
+        raise InputError(f"{name} holds {x.dtype} values: pass real numbers")
+    return x.astype(float)
+
+
+def _as_float(values: np.ndarray, name: str) -> np.ndarray:
+    """In the type that JAX would give a float; by numpy, since JAX wraps 64-bit integers to 32 bits before it makes them floats."""
+    wide = values.dtype.kind != "f" or values.dtype.itemsize > 8
+    dtype = jax.dtypes.canonicalize_dtype(np.float64 if wide else values.dtype)
+    with np.errstate(over="ignore"):
+        converted = values.astype(dtype)
+    lost = np.isinf(converted) & np.isfinite(values)
+    if lost.any():
+        precision = {2: "half", 4: "single", 8: "double"}[dtype.itemsize]
+        raise InputError(
+            f"{name} holds {values[lost][0]:g}, which does not fit {precision} precision (up to {np.finfo(dtype).max:.3g}): scale it down"
+        )
+    return converted
+
+
+def _is_jax(x: Any) -> bool:
+    """Whether JAX holds (or traces) it or a part of it, or only JAX knows its type (bfloat16)."""
+    if isinstance(x, list | tuple):
+        return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x))
+    return isinstance(x, jax.Array) or (isinstance(x, np.ndarray) and x.dtype.kind == "V" and jnp.issubdtype(x.dtype, jnp.floating))
 
 
 @jax.jit

@@ -18,6 +18,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int, Key, Num, UInt8
 
 from .errors import InputError
+from .tables import refuse_missing, table, within_memory
 
 
 class Space(ABC):
@@ -71,9 +72,14 @@ class Space(ABC):
     def best_guess(self, means: Float[np.ndarray, "*batch size *values"]) -> Float[np.ndarray, "*batch size"]:
         """One number a unit from the means of its features."""
 
-    @abstractmethod
     def check(self, data: Any, name: str = "data") -> Num[np.ndarray, "n size"]:
-        """Return `data` as rows of `dtype`, or say what is wrong with it and how to mend it."""
+        """Return `data` as rows of `dtype`, or say what is wrong with it and how to fix it."""
+        with within_memory(name, f"pass fewer rows, as {np.dtype(self.dtype)}, which takes the least memory"):
+            return _of_width(self._rows(data, name), self.size, name)
+
+    @abstractmethod
+    def _rows(self, data: Any, name: str) -> Num[np.ndarray, "n width"]:
+        """`data` as rows of `dtype` whose values the units can have, of any width."""
 
 
 class Discrete(Space):
@@ -172,9 +178,8 @@ class Binary(Discrete):
         """The probability of being 1."""
         return means
 
-    def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
-        """Return `data` as uint8 rows of 0 and 1, or say what is wrong with it and how to mend it."""
-        return _of_width(binary_rows(data, name), self.size, name)
+    def _rows(self, data: Any, name: str) -> UInt8[np.ndarray, "n width"]:
+        return binary_rows(data, name)
 
 
 @dataclass(frozen=True)
@@ -250,10 +255,9 @@ class Categorical(Discrete):
         """The most frequent value."""
         return np.argmax(means, -1).astype(means.dtype)
 
-    def check(self, data: Any, name: str = "data") -> UInt8[np.ndarray, "n size"]:
-        """Return `data` as uint8 rows of whole numbers below `n_values`, or say what is wrong and how to mend it."""
-        array = _table(data, name, "whole numbers from 0")
-        _refuse_missing(array, name)
+    def _rows(self, data: Any, name: str) -> UInt8[np.ndarray, "n width"]:
+        array = table(data, name, "whole numbers from 0")
+        refuse_missing(array, name)
         wrong = (array < 0) | (array >= self.n_values) | (array != np.floor(array))
         _refuse(
             wrong,
@@ -261,7 +265,7 @@ class Categorical(Discrete):
             name,
             f", but the values go from 0 to {self.n_values - 1}: number them from 0, or build the model with more values",
         )
-        return _of_width(array.astype(np.uint8), self.size, name)
+        return array.astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -320,24 +324,22 @@ class Real(Space):
         """The mean."""
         return means[..., 0]
 
-    def check(self, data: Any, name: str = "data") -> Float[np.ndarray, "n size"]:
-        """Return `data` as float32 rows, or say what is wrong with it and how to mend it."""
-        array = _table(data, name, "numbers")
-        _refuse_missing(array, name)
+    def _rows(self, data: Any, name: str) -> Float[np.ndarray, "n width"]:
+        array = table(data, name, "numbers")
+        refuse_missing(array, name)
         wrong = np.abs(array) > 1e18  # whose squares single precision does not hold
         _refuse(wrong, array, name, ": drop that row, or standardise the columns with (x - x.mean(0)) / x.std(0) if numbers are that large")
-        return _of_width(array.astype(np.float32), self.size, name)
+        return array.astype(np.float32)
 
 
 def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
     """Return any 0/1 table (bool, integer or float) as uint8 rows, or raise `InputError`."""
-    array = _table(data, name, "numbers 0 and 1")
+    array = table(data, name, "numbers 0 and 1")
+    refuse_missing(array, name)
     wrong = (array != 0) & (array != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         value = array[row, column]
-        if np.isnan(value):
-            _refuse_missing(array, name)
         remedy = (
             "turn -1/+1 into 0/1 with (x + 1) / 2"
             if set(np.unique(array)) <= {-1, 1}
@@ -345,30 +347,6 @@ def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
         )
         raise InputError(f"{name} must be binary (0 or 1) but has {value} at row {row}, column {column}: {remedy}")
     return array.astype(np.uint8)
-
-
-def _table(data: Any, name: str, wanted: str) -> np.ndarray:
-    array = np.asarray(data)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} holds {array.dtype} values: pass {wanted}, as bool, integer or float")
-    if array.ndim != 2:
-        raise InputError(
-            f"{name} has shape {array.shape}, expected a table (examples, units): "
-            "reshape images with x.reshape(len(x), -1), a single example with x[None]"
-        )
-    if array.size == 0:
-        raise InputError(f"{name} is empty (shape {array.shape}): pass at least one example and one unit")
-    return array
-
-
-def _refuse_missing(array: np.ndarray, name: str) -> None:
-    missing = np.isnan(array)
-    if missing.any():
-        row, column = np.argwhere(missing)[0]
-        raise InputError(
-            f"{name} has a missing value (NaN) at row {row}, column {column}, {int(missing.sum())} in all: "
-            "drop those rows, or fill them in with mpf.impute"
-        )
 
 
 def _refuse(wrong: np.ndarray, array: np.ndarray, name: str, why: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
-from ..numerics import as_key, as_states, sum_softplus, sum_softplus_difference
+from ..numerics import as_key, as_states, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli, categorical, subkey
 from ..spaces import Binary, Categorical
 from .base import Centrable, FastAnnealing, FastFlips, Latent
@@ -49,7 +49,7 @@ class CategoricalRBM(Latent, FastFlips, Centrable, FastAnnealing):
     tau: float = eqx.field(static=True)
 
     def __init__(self, weights: Any, visible_bias: Any, hidden_bias: Any, tau: float = 1.0):
-        self.weights, self.visible_bias, self.hidden_bias = (jnp.asarray(x) for x in (weights, visible_bias, hidden_bias))
+        self.weights, self.visible_bias, self.hidden_bias = (floating(x) for x in (weights, visible_bias, hidden_bias))
         self.tau = float(tau)
         shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape
         if self.weights.ndim != 3 or 0 in shapes[0] or shapes[1:] != (shapes[0][:2], shapes[0][2:]):

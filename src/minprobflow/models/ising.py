@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..numerics import as_states, floating, logit
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
+from ..tables import numbers
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear
 
 
@@ -79,9 +80,9 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         Args:
             couplings: J, symmetric with a zero diagonal, or its upper triangle alone.
         """
-        upper = np.triu(np.asarray(_square(np.asarray(couplings, np.float64))), 1)
+        upper = np.triu(np.asarray(_square(numbers(couplings, "couplings").astype(np.float64))), 1)
         symmetric = upper + upper.T
-        return cls(4 * symmetric, 2 * np.asarray(fields, np.float64) - 2 * symmetric.sum(1), tau)
+        return cls(4 * symmetric, 2 * numbers(fields, "fields").astype(np.float64) - 2 * symmetric.sum(1), tau)
 
     def to_spins(self) -> Spins:
         """Parameters of the same distribution for spins s = 2v - 1, to double precision."""

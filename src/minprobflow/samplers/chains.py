@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, Num
 from ..errors import InputError
 from ..models.base import Model
 from ..random_bits import subkey
+from ..tables import numbers
 from .kernels import Kernel, default_kernel
 
 
@@ -60,13 +61,13 @@ def sample(
 
 
 def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100, seed: int = 0) -> Float[np.ndarray, "n D"]:
-    """Fill in missing values (NaN) with their probability of being 1 given the row's observed values.
+    """Fill in missing values (NaN, or masked in a masked array) with their probability of being 1 given the row's observed values.
 
     Where units have more than two values, with the most probable one.
 
     Runs one chain a row with the observed units held, and averages its states after `burn_in` steps.
     """
-    rows = np.asarray(incomplete, np.float64)
+    rows = numbers(incomplete, "incomplete", masked_as_nan=True).astype(np.float64)
     missing = np.isnan(rows)
     v = model.space.check(np.where(missing, 0, rows), "incomplete")
     if not 0 <= burn_in < steps:

@@ -20,6 +20,7 @@ from ..likelihood.judge import free_energies
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from ..samplers import sample
+from ..tables import refuse_masked
 from ..train import Epoch, Fit, TrainState, begin, constant_rate, fit, state_from_bytes, state_to_bytes
 from . import bits
 
@@ -227,6 +228,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         return find_rule(self.rule, **{name: value for name, value in given.items() if value is not None})
 
     def _validated(self, X: Any, reset: bool = False) -> Any:
+        refuse_masked(X, "X")
         return validate_data(self, X, accept_sparse="csr", reset=reset)
 
     def _new_model(self, rows: UInt8[np.ndarray, "n D"], seed: int) -> models.RBM:
