@@ -1,6 +1,7 @@
 """FASTA files and the weights of their sequences."""
 
 import gzip
+import inspect
 
 import numpy as np
 import pytest
@@ -36,11 +37,45 @@ def test_what_is_no_alignment_is_refused(text, match):
         parse_fasta(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "alphabet", "match"),
+    [
+        (">a\nA\u00c9", AMINO_ACIDS, "letter '\u00c9', not one of"),
+        (">a\nA\u00e9", AMINO_ACIDS, "letter '\u00e9', not one of"),  # not an insertion
+        (">a\nA\u4e2d", AMINO_ACIDS, "letter '\u4e2d', not one of"),
+        (">a\nacgt", AMINO_ACIDS, "no columns: lower-case letters"),
+        (">a\nA", "", "alphabet is of length 0: give text of 2 to 254 letters"),
+        (">a\nA", "A" * 300, "of length 300"),
+        (">a\nA", "-AA", "'A' twice"),
+        (">a\nA", "-acgt", "the alphabet has 'a': use capitals"),
+        (">a\nA", "-A\u00c9", "the alphabet has '\u00c9'"),
+        (">a\nA", None, "alphabet is None"),
+        (b">a\nA", AMINO_ACIDS, "is bytes, not text"),
+    ],
+)
+def test_letters_and_alphabets_that_have_no_value_are_refused(text, alphabet, match):
+    with pytest.raises(mpf.InputError, match=match):
+        inspect.unwrap(parse_fasta)(text, alphabet=alphabet)  # without the type checks that tests run with
+
+
+def test_titles_may_hold_any_letters(tmp_path):
+    (tmp_path / "a.fasta").write_text(">prot\u00e9ine\nAC\n", "utf-8")
+    alignment = read_fasta(tmp_path / "a.fasta")
+    assert alignment.names == ["prot\u00e9ine"] and alignment.text() == ["AC"]
+
+
+def test_values_without_a_letter_are_refused():
+    assert as_text(np.asarray([[1.0, 2.0]])) == ["AC"]
+    for wrong in (21, -1, 0.5):
+        with pytest.raises(mpf.InputError, match="from 0 to 20"):
+            as_text(np.asarray([[0, wrong]]))
+
+
 def test_damaged_files_are_refused(tmp_path):
     with pytest.raises(mpf.InputError, match="no file"):
         read_fasta(tmp_path / "absent.fasta")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b">a\nACD" * 99)[:-20])
-    with pytest.raises(mpf.InputError, match="cannot be read"):
+    with pytest.raises(mpf.InputError, match="cannot be unpacked"):
         read_fasta(tmp_path / "cut.gz")
 
 

@@ -110,7 +110,7 @@ def test_every_method(files, capsys, method):
         (["model.safetensors", "--data", "rows.npz:valid"], "no array 'valid'"),
         (["model.safetensors", "--data", "cut.npz"], "cannot be read"),
         (["model.safetensors", "--data", "objects.npy"], "cannot be read"),
-        (["model.safetensors", "--data", "header.csv"], "no header"),
+        (["model.safetensors", "--data", "header.csv"], "looks like a header"),
         (["model.safetensors", "--data", "ragged.csv"], "not a table"),
         (["model.safetensors", "--data", "empty.csv"], "empty"),
         (["model.safetensors", "--data", "rows.xls"], ".npy, .npz, .csv"),

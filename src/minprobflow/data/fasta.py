@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-from pathlib import Path
-from typing import NamedTuple
+import os
+import string
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Num, UInt8
 
 from ..errors import InputError
+from ..tables import table, within_memory
+from .files import existing
+from .limits import gunzip
 
 AMINO_ACIDS = "-ACDEFGHIKLMNPQRSTVWY"
 """the gap, then the twenty amino acids by their letter: a residue's value is its place here"""
 UNKNOWN = "BJOUXZ*"  # ambiguous or rare residues
+INSERTIONS = frozenset(string.ascii_lowercase + ".")
+OTHER = 255  # the value of what is no letter of the alphabet
 
 
 class Alignment(NamedTuple):
@@ -28,21 +33,20 @@ class Alignment(NamedTuple):
         return as_text(self.rows, self.alphabet)
 
 
-def read_fasta(path: str | Path, alphabet: str = AMINO_ACIDS) -> Alignment:
+def read_fasta(path: str | os.PathLike[str], alphabet: str = AMINO_ACIDS) -> Alignment:
     """Read an alignment, plain or gzipped.
 
     The first letter of the alphabet is the gap. Letters for unknown residues are read as gaps. Lower-case letters and dots are
     insertions of the A2M format, which belong to no column, and are left out.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"there is no file {path}: check the path")
-    content = file.read_bytes()
+    file = existing(path)
     try:
-        text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("ascii")
-    except (OSError, EOFError, UnicodeDecodeError) as problem:
+        with within_memory(str(path), "use a machine with more memory, or a file with fewer sequences"):
+            content = file.read_bytes()
+            text = (gunzip(content, str(path)) if content[:2] == b"\x1f\x8b" else content).decode("utf-8")
+            return parse_fasta(text, str(path), alphabet)
+    except (OSError, UnicodeDecodeError) as problem:
         raise InputError(f"{path} cannot be read ({problem}): is it a whole FASTA file, plain or gzipped?") from problem
-    return parse_fasta(text, str(path), alphabet)
 
 
 def parse_fasta(text: str, name: str = "alignment", alphabet: str = AMINO_ACIDS) -> Alignment:
@@ -51,6 +55,9 @@ def parse_fasta(text: str, name: str = "alignment", alphabet: str = AMINO_ACIDS)
     >>> parse_fasta(">one\\nAC-\\n>two\\nA\\nDC").rows.tolist()
     [[1, 2, 0], [1, 3, 2]]
     """
+    if not isinstance(text, str):
+        raise InputError(f"{name} is {type(text).__name__}, not text: pass the content of a FASTA file, or its path to read_fasta")
+    values = _values(alphabet)
     names: list[str] = []
     sequences: list[list[str]] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -63,30 +70,48 @@ def parse_fasta(text: str, name: str = "alignment", alphabet: str = AMINO_ACIDS)
             sequences[-1].append(line.strip())
     if not sequences:
         raise InputError(f"{name} holds no sequence: FASTA files have a line that starts with > before each")
-    values = np.full(256, 255, np.uint8)
-    values[[ord(letter) for letter in UNKNOWN if letter not in alphabet]] = 0
-    values[[ord(letter) for letter in alphabet]] = np.arange(len(alphabet))
     rows: list[np.ndarray] = []
     for title, parts in zip(names, sequences, strict=True):
-        columns = "".join(letter for letter in "".join(parts) if not (letter.islower() or letter == "."))
-        row = values[np.frombuffer(columns.encode("ascii"), np.uint8)]
-        if (row == 255).any():
-            raise InputError(
-                f"{name}: {title or 'a sequence'} has the letter {columns[int(np.argmax(row == 255))]!r}, not one of {alphabet}"
-            )
+        columns = "".join(letter for letter in "".join(parts) if letter not in INSERTIONS)
+        codes = np.frombuffer(columns.encode("utf-32-le", "surrogatepass"), "<u4")
+        row = values[np.minimum(codes, OTHER)]
+        if (row == OTHER).any():
+            wrong = columns[int(np.argmax(row == OTHER))]
+            raise InputError(f"{name}: {title or 'a sequence'} has the letter {wrong!r}, not one of {alphabet}")
         if rows and len(row) != len(rows[0]):
             raise InputError(
                 f"{name}: {title or 'a sequence'} has {len(row)} columns, the first has {len(rows[0])}: align the sequences first"
             )
         rows.append(row)
+    if rows[0].size == 0:
+        raise InputError(f"{name} has no columns: lower-case letters and dots are insertions and left out, so write residues in capitals")
     return Alignment(names, np.stack(rows), alphabet)
 
 
-def as_text(rows: UInt8[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> list[str]:
+def as_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> list[str]:
     """Rows of values as sequences of letters.
 
     >>> as_text(np.asarray([[1, 2, 0]], np.uint8))
     ['AC-']
     """
+    values = table(rows, "rows", "whole numbers from 0")
+    if not ((values >= 0) & (values < len(alphabet)) & (values == np.floor(values))).all():
+        raise InputError(f"rows hold values that are not places in the alphabet: they go from 0 to {len(alphabet) - 1}")
     letters = np.asarray(list(alphabet))
-    return ["".join(row) for row in letters[rows]]
+    return ["".join(row) for row in letters[values.astype(np.intp)]]
+
+
+def _values(alphabet: Any) -> UInt8[np.ndarray, " 256"]:
+    """The value of each letter by its code; `OTHER` for what is not in the alphabet."""
+    if not isinstance(alphabet, str) or not 2 <= len(alphabet) < OTHER:
+        size = f"of length {len(alphabet)}" if isinstance(alphabet, str) else repr(alphabet)
+        raise InputError(f"the alphabet is {size}: give text of 2 to {OTHER - 1} letters, the gap first, such as '-ACGT'")
+    for letter in alphabet:
+        if alphabet.count(letter) > 1:
+            raise InputError(f"the alphabet has {letter!r} twice: give each letter once")
+        if not letter.isascii() or not letter.isprintable() or letter.islower() or letter in " .>":
+            raise InputError(f"the alphabet has {letter!r}: use capitals and ASCII signs, since lower-case letters and dots are insertions")
+    values = np.full(OTHER + 1, OTHER, np.uint8)
+    values[[ord(letter) for letter in UNKNOWN if letter not in alphabet]] = 0
+    values[[ord(letter) for letter in alphabet]] = np.arange(len(alphabet))
+    return values

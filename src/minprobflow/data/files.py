@@ -2,51 +2,55 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
+import math
+import os
+import struct
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..tables import within_memory
 from .idx import parse_idx
+from .limits import check_size, deflated_size, gunzip, max_bytes, unpacked
+from .text import parse_text
 
 FORMATS = ".npy, .npz, .csv, .mat, IDX (-ubyte), .txt, .data or .amat, each of the text and IDX files also as .gz"
 TEXT = (".csv", ".txt", ".data", ".amat")
 KEYED = (".npz", ".mat")
 
 
-def read_table(name: str) -> np.ndarray:
-    """The numbers in a file, an example a row (see `read_array`)."""
+def read_table(name: str | os.PathLike[str]) -> np.ndarray:
+    """The numbers in a file, one example per row (see `read_array`)."""
     array = read_array(name)
     if array.ndim < 2:
-        raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example a row")
+        raise InputError(f"{shown(name)} holds an array of shape {array.shape}: expected a table with one example per row")
     return array
 
 
-def read_array(name: str) -> np.ndarray:
+def read_array(name: str | os.PathLike[str]) -> np.ndarray:
     """The numbers in a file, of any shape. `FILE.npz:KEY` and `FILE.mat:KEY` name one of several arrays.
 
-    What the numbers mean is not checked here; that the file is whole and holds numbers is.
+    What the numbers mean is not checked here; that the file is whole and holds numbers is. What a packed file may unpack to is
+    limited (see `limits`).
     """
-    path, key = _split_key(name)
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"there is no file {path}: check the path")
+    path, key = _split_key(text_path(name))
+    file = existing(path)
     try:
-        array = _read(file, key)
+        with within_memory(f"{shown(path)} ({file.stat().st_size:,} bytes)", "use a machine with more memory, or a file with fewer rows"):
+            array = _read(file, key)
     except InputError:
         raise
-    except MemoryError as problem:
-        raise InputError(f"{path} claims to hold more than fits into memory: is it whole?") from problem
     except Exception as problem:  # readers of foreign formats raise whatever they like on damaged files
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise InputError(f"{path} cannot be read ({reason}): is it whole, and of the format its name says?") from problem
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} holds {array.dtype} values: it must hold numbers")
     if array.size == 0:
-        raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example a row")
+        raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example per row")
     return array
 
 
@@ -58,9 +62,39 @@ def read_labelled(name: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
     if table.ndim != 2 or table.shape[1] < 2:
         raise InputError(f"{name} has shape {table.shape}: there is no column to take for labels")
     column, rest = (table[:, 0], table[:, 1:]) if labels == "first" else (table[:, -1], table[:, :-1])
-    if not np.array_equal(column, np.asarray(column, np.int64)):
+    if not (np.isfinite(column) & (np.abs(column) < 2.0**53) & (column == np.floor(column))).all():
         raise InputError(f"the {labels} column of {name} does not hold whole numbers: it cannot be labels")
     return rest, column.astype(np.int64)
+
+
+def existing(name: str | os.PathLike[str]) -> Path:
+    """The path of a file, if there is one."""
+    path = text_path(name)
+    try:
+        file = Path(path)
+        found, folder = file.is_file(), file.is_dir()
+    except (OSError, ValueError) as problem:  # too long, or with a NUL byte
+        raise InputError(f"{shown(path)} is not a file name ({getattr(problem, 'strerror', None) or problem}): check the path") from problem
+    if folder:
+        raise InputError(f"{shown(path)} is a folder: give the path of a file in it")
+    if not found:
+        raise InputError(f"there is no file {shown(path)}: check the path")
+    return file
+
+
+def text_path(name: Any) -> str:
+    """A path as text."""
+    text = os.fspath(name) if isinstance(name, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InputError(f"the name of a data set or file is {shown(name)}: pass text or a pathlib.Path")
+    return text
+
+
+def shown(name: Any) -> str:
+    """A name as messages show it: cut if it is long, escaped if it does not print."""
+    text = str(name) if isinstance(name, str | os.PathLike) else repr(name)
+    cut = text if len(text) <= 200 else f"{text[:60]}... ({len(text):,} characters)"
+    return cut if cut.isprintable() else repr(cut)
 
 
 def _split_key(name: str) -> tuple[str, str]:
@@ -75,30 +109,63 @@ def _read(file: Path, key: str) -> np.ndarray:
     content = file.read_bytes()
     name = file.name
     if name.endswith(".gz"):
-        content, name = _unpacked(content, file), name[:-3]
+        content, name = gunzip(content, str(file)), name[:-3]
     suffix = Path(name).suffix
     if suffix == ".npy":
-        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+        return _from_npy(content, str(file))
     if suffix == ".npz":
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return np.asarray(arrays[_chosen(file, key, list(arrays.files))])
+        return _from_npz(content, file, key)
     if suffix == ".mat":
-        import scipy.io
-
-        variables = {k: v for k, v in scipy.io.loadmat(io.BytesIO(content)).items() if isinstance(v, np.ndarray) and not k.startswith("__")}
-        return np.asarray(variables[_chosen(file, key, list(variables))])
+        return _from_mat(content, file, key)
     if suffix in TEXT:
-        return _from_text(content, file)
+        return parse_text(content, str(file))
     if name.endswith("-ubyte") or suffix == ".idx":
         return parse_idx(content, str(file))
     raise InputError(f"{file} is of a format that cannot be read: use one of {FORMATS}")
 
 
-def _unpacked(content: bytes, file: Path) -> bytes:
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as problem:
-        raise InputError(f"{file} cannot be unpacked ({problem}): it is cut off, or no gzip file") from problem
+def _from_npy(content: bytes, name: str) -> np.ndarray:
+    """The header may claim any shape, and numpy would allocate it: compare it with what is there first."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(stream)
+    claimed, there = math.prod(map(int, shape)) * dtype.itemsize, len(content) - stream.tell()
+    if claimed > there and not dtype.hasobject:
+        raise InputError(f"{name} claims an array of shape {shape}, {claimed:,} bytes, but holds {there:,}: it is cut off or altered")
+    stream.seek(0)
+    return np.asarray(np.load(stream, allow_pickle=False))
+
+
+def _from_npz(content: bytes, file: Path, key: str) -> np.ndarray:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        name = _chosen(file, key, list(members))
+        member = members[name]
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(f"{file} is packed in a way that numpy does not use: write it again with numpy.savez_compressed")
+        check_size(member.file_size, f"{file}:{name}")
+        return _from_npy(unpacked(lambda: archive.open(member), f"{file}:{name}", member.compress_size), f"{file}:{name}")
+
+
+def _from_mat(content: bytes, file: Path, key: str) -> np.ndarray:
+    import scipy.io
+
+    check_size(_mat_size(content), str(file), f"more than {max_bytes():,} bytes (from {len(content):,})")
+    variables = {k: v for k, v in scipy.io.loadmat(io.BytesIO(content)).items() if isinstance(v, np.ndarray) and not k.startswith("__")}
+    return np.asarray(variables[_chosen(file, key, list(variables))])
+
+
+def _mat_size(content: bytes) -> int:
+    """What the packed variables of a MATLAB 5 file unpack to, or the first count beyond the cap; other versions do not pack."""
+    order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
+    size, place = 0, 128
+    while order and place + 8 <= len(content) and size <= max_bytes():
+        kind, length = struct.unpack(f"{order}II", content[place : place + 8])
+        if kind == 15:  # miCOMPRESSED
+            size += deflated_size(content[place + 8 : place + 8 + length], max_bytes() - size)
+        place += 8 + length
+    return size
 
 
 def _chosen(file: Path, key: str, keys: list[str]) -> str:
@@ -107,22 +174,3 @@ def _chosen(file: Path, key: str, keys: list[str]) -> str:
     if not key and len(keys) != 1:
         raise InputError(f"{file} holds the arrays {', '.join(keys)}: name one, as in {file}:{next(iter(keys), 'NAME')}")
     return key or keys[0]
-
-
-def _from_text(content: bytes, file: Path) -> np.ndarray:
-    text = content.decode("utf-8")
-    if not text.strip():
-        raise InputError(f"{file} is empty: it must hold one example a line")
-    lines = text.splitlines()
-    if set(text) <= set("01\r\n") and len(lines[0]) > 1:  # bits without separators
-        widths = {len(line) for line in lines if line}
-        if len(widths) > 1:
-            raise InputError(f"{file} has lines of different length: each must hold one example")
-        return np.asarray([[int(bit) for bit in line] for line in lines if line], np.uint8)
-    try:
-        return np.loadtxt(lines, delimiter="," if "," in text else None, ndmin=2)
-    except ValueError as problem:
-        reason = str(problem).splitlines()[0]
-        raise InputError(
-            f"{file} is not a table of numbers ({reason}): one example a line, no header, separated by commas or spaces"
-        ) from problem
