@@ -119,7 +119,7 @@ def test_labels_and_thresholds(tmp_path):
         np.testing.assert_array_equal(part, ROWS[classes])
     with pytest.raises(mpf.InputError, match="threshold=100"):
         mpf.load_dataset(str(path), labels="last")
-    with pytest.raises(mpf.InputError, match="first or the last"):
+    with pytest.raises(mpf.InputError, match="first, last or none"):
         mpf.load_dataset(str(path), labels="middle")
 
 

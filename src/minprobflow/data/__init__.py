@@ -2,7 +2,8 @@
 
 from .base import Dataset, DatasetSpec, Labels, SourceFile, register
 from .fasta import AMINO_ACIDS, Alignment, as_text, read_fasta
-from .registry import datasets, load_dataset
+from .loader_options import Option
+from .registry import datasets, load_dataset, options
 from .reweighting import repeated, sequence_weights
 
 __all__ = [
@@ -11,10 +12,12 @@ __all__ = [
     "Dataset",
     "DatasetSpec",
     "Labels",
+    "Option",
     "SourceFile",
     "as_text",
     "datasets",
     "load_dataset",
+    "options",
     "read_fasta",
     "register",
     "repeated",

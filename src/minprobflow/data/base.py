@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Num, UInt8
@@ -98,9 +98,3 @@ def binarise(pixels: UInt8[np.ndarray, "n D"], how: str = "threshold", seed: int
         uniform = np.random.default_rng(seed).integers(255, size=pixels.shape, dtype=np.uint8)  # 0 to 254
         return (uniform < pixels).astype(np.uint8)
     raise InputError(f"binarise={how!r}: use threshold or stochastic")
-
-
-def check_options(given: dict[str, Any], known: tuple[str, ...], name: str) -> None:
-    """Raise on an option that a data set does not have."""
-    for unknown in given.keys() - set(known):
-        raise InputError(f"data set {name!r} has no option {unknown!r}: it has {', '.join(known) or 'none'}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+from typing import Literal
 
 import numpy as np
 
-from ..errors import InputError
 from .base import Dataset, DatasetSpec, SourceFile, in_three, register
 from .folder import locate
 
@@ -17,7 +17,7 @@ FILE = SourceFile(
 )
 
 
-def load(polarity: str = "original", orientation: str = "upright") -> Dataset:
+def load(polarity: Literal["original", "inverted"] = "original", orientation: Literal["upright", "stored"] = "upright") -> Dataset:
     """The author's file.
 
     Args:
@@ -27,8 +27,6 @@ def load(polarity: str = "original", orientation: str = "upright") -> Dataset:
     """
     import scipy.io
 
-    if polarity not in ("original", "inverted") or orientation not in ("upright", "stored"):
-        raise InputError(f"polarity={polarity!r}, orientation={orientation!r}: use original or inverted, upright or stored")
     content = scipy.io.loadmat(io.BytesIO(locate(FILE).read_bytes()))
     parts = []
     for part in ("train", "val", "test"):

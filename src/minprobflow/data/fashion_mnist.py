@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from .base import Dataset, DatasetSpec, register
+from .loader_options import Seed
 from .mnist import idx_files, load_idx
 
 FILES = idx_files(
@@ -20,8 +23,13 @@ FILES = idx_files(
 )
 
 
-def load(binarise: str = "threshold", seed: int = 0) -> Dataset:
-    """Thresholded at half intensity, or `binarise="stochastic"` with a seed."""
+def load(binarise: Literal["threshold", "stochastic"] = "threshold", seed: Seed = 0) -> Dataset:
+    """Thresholded at half intensity, or `binarise="stochastic"` with a seed.
+
+    Args:
+        binarise: 1 above half intensity ("threshold"), or with probability grey value / 255 ("stochastic").
+        seed: of the stochastic binarisation.
+    """
     return load_idx("fashion-mnist", FILES, binarise, seed, "the original IDX files of Fashion-MNIST")
 
 

@@ -56,8 +56,6 @@ def read_array(name: str | os.PathLike[str]) -> np.ndarray:
 
 def read_labelled(name: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
     """A table without its label column ("first" or "last"), and the labels."""
-    if labels not in ("first", "last"):
-        raise InputError(f"labels={labels!r}: say whether the first or the last column holds them")
     table = read_table(name)
     if table.ndim != 2 or table.shape[1] < 2:
         raise InputError(f"{name} has shape {table.shape}: there is no column to take for labels")

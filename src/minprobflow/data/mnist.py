@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from typing import Literal
 
 import numpy as np
 
 from .base import Dataset, DatasetSpec, Labels, SourceFile, binarise, register
 from .folder import locate
 from .idx import parse_idx
+from .loader_options import Seed
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 
@@ -48,8 +50,13 @@ FILES = idx_files(
 )
 
 
-def load(binarise: str = "threshold", seed: int = 0) -> Dataset:
-    """Thresholded at half intensity as in the paper, or `binarise="stochastic"` with a seed."""
+def load(binarise: Literal["threshold", "stochastic"] = "threshold", seed: Seed = 0) -> Dataset:
+    """Thresholded at half intensity as in the paper, or `binarise="stochastic"` with a seed.
+
+    Args:
+        binarise: 1 above half intensity ("threshold"), or with probability grey value / 255 ("stochastic").
+        seed: of the stochastic binarisation.
+    """
     return load_idx("mnist", FILES, binarise, seed, "the original IDX files of MNIST")
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import inspect
+import os
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from ..errors import InputError
 from ..plugins import discover
-from .base import REGISTRY, Dataset, DatasetSpec, check_options, in_three
-from .files import read_labelled, read_table
+from ..tables import within_memory
+from .base import REGISTRY, Dataset, DatasetSpec
+from .files import shown, text_path
+from .from_file import from_file
+from .loader_options import Option, converted, declared
 
 
 def datasets() -> dict[str, DatasetSpec]:
@@ -22,62 +24,49 @@ def datasets() -> dict[str, DatasetSpec]:
     return dict(sorted(REGISTRY.items()))
 
 
-def load_dataset(name: str, **options: Any) -> Dataset:
+def load_dataset(name: str | os.PathLike[str], **options: Any) -> Dataset:
     """Load a data set by its name, or the rows of a file.
+
+    Packed files (.gz, .npz, .mat) may unpack to at most 4 GiB or half of the memory, whichever is smaller; the environment variable
+    MINPROBFLOW_MAX_BYTES changes that.
 
     Args:
         name: one of `mpf.data.datasets()`, or the path of a .npy, .npz, .csv, .csv.gz, .mat, IDX or text file.
-        **options: of the data set (see its module), or of a file: `split` (three shares), `seed` (of the shuffle before the
-            split), `threshold` (rows are made binary by value > threshold), `real` (rows stay real numbers), `labels` ("first" or
-            "last": that column holds labels).
+        **options: those that `mpf.data.options(name)` lists. They are converted to the type of each option, so that text will do:
+            `grey="false"` is `grey=False`.
 
     >>> load_dataset("digits").train.shape
     (1200, 64)
     """
-    known = datasets()
-    if name in known:
-        check_options(options, tuple(inspect.signature(known[name].load).parameters), name)
-        return known[name].load(**options)
-    if any(mark in name for mark in "./\\:") or Path(name).exists():
-        check_options(options, tuple(inspect.signature(from_file).parameters)[1:], name)
-        return from_file(name, **options)
-    near = difflib.get_close_matches(name, known, 1)
+    load, what = _loader(name)
+    given = converted(load, options, what)
+    with within_memory(what, "use a machine with more memory, or a file with fewer rows"):
+        return load(**given)
+
+
+def options(name: str | os.PathLike[str] | None = None) -> list[Option]:
+    """The options of a data set, or of a file (None, or its path): name, type in words, default, meaning.
+
+    >>> [(option.name, option.type, option.default) for option in options("digits")]
+    [('grey', 'true or false', False)]
+    """
+    return declared(partial(from_file, "") if name is None else _loader(name)[0])
+
+
+def _loader(name: Any) -> tuple[Callable[..., Dataset], str]:
+    """What loads it, and what messages call it."""
+    known, text = datasets(), text_path(name)
+    if isinstance(name, str) and name in known:
+        return known[name].load, f"data set {name!r}"
+    if not isinstance(name, str) or any(mark in text for mark in "./\\:\0") or _exists(text):
+        return partial(from_file, text), shown(text)
+    near = difflib.get_close_matches(text[:100], known, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise InputError(f"unknown data set {name!r}{hint}: the known ones are {', '.join(known)}; or give the path of a file")
+    raise InputError(f"unknown data set {shown(repr(text))}{hint}: the known ones are {', '.join(known)}; or give the path of a file")
 
 
-def from_file(
-    name: str,
-    split: tuple[float, float, float] = (0.8, 0.1, 0.1),
-    seed: int = 0,
-    threshold: float | None = None,
-    real: bool = False,
-    labels: str | None = None,
-) -> Dataset:
-    """Rows of a user's file, shuffled with a seed and split."""
-    if len(split) != 3 or min(split) < 0 or split[0] <= 0 or abs(sum(split) - 1) > 1e-6:
-        raise InputError(f"split={split}: give the shares of train, valid and test, which add up to 1, for example (0.8, 0.1, 0.1)")
-    table, classes = (read_table(name), None) if labels is None else read_labelled(name, labels)
-    rows = table.reshape(len(table), -1) if table.ndim > 2 else table
-    if threshold is not None:
-        rows = rows > threshold
-    _check(rows, name, real)
-    order = np.random.default_rng(seed).permutation(len(rows))
-    bounds = np.round(np.cumsum(split)[:2] * len(rows)).astype(int)
-    parts = np.split(order, bounds)
-    kept = None if classes is None else [classes[part] for part in parts]
-    source = f"{name}, split {tuple(split)} with seed {seed}" + ("" if threshold is None else f", value > {threshold:g}")
-    side = int(np.sqrt(rows.shape[1]))
-    square = (side, side) if side * side == rows.shape[1] else None
-    shape = (table.shape[1], table.shape[2]) if table.ndim == 3 else square
-    return in_three(Path(name).name, [rows[part].astype(np.float32 if real else np.uint8) for part in parts], shape, source, classes=kept)
-
-
-def _check(rows: np.ndarray, name: str, real: bool) -> None:
-    if rows.ndim != 2 or rows.size == 0:
-        raise InputError(f"{name} holds an array of shape {rows.shape}: expected a table with one example a row")
-    if not real and not np.isin(rows, (0, 1)).all():
-        raise InputError(
-            f"{name} is not binary: pass threshold=, for example threshold={np.nanmax(rows) / 2:g}, or labels= if a column holds labels, "
-            "or real=True for a model of real numbers"
-        )
+def _exists(path: str) -> bool:
+    try:
+        return os.path.exists(path)
+    except (OSError, ValueError):
+        return False
