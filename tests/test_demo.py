@@ -2,6 +2,7 @@
 
 import minprobflow as mpf
 from minprobflow import demo
+from minprobflow.report.template import POLICY
 
 
 def test_demo_leaves_a_report(tmp_path, monkeypatch, capsys):
@@ -15,6 +16,7 @@ def test_demo_leaves_a_report(tmp_path, monkeypatch, capsys):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "report.html").read_text()
     assert all(f"{score.test:.2f}" in page for score in scores)
+    assert page.index(POLICY) < page.index("<style>")
     assert page.count("data:image/png;base64,") == 3
     assert len({round(score.test, 4) for score in scores}) > 3  # the rules did differ
     printed = capsys.readouterr()

@@ -17,6 +17,7 @@ import pytest
 from minprobflow import cli
 from minprobflow.records import write_record
 from minprobflow.report import page, read_run
+from minprobflow.report.template import POLICY
 from minprobflow.runs import RunConfig, diagnostics, mixing, train_run
 from minprobflow.runs.diagnostics import diagnose, read_diagnostics, read_evaluation
 
@@ -76,6 +77,7 @@ def test_one_run(runs, tmp_path, capsys, monkeypatch):
     text = out.read_text()
     for title in FIGURES:
         assert f"<h4>{title}</h4>" in text
+    assert text.index(POLICY) < text.index("<style>") and "default-src 'none'" in POLICY
     assert (text.count("<svg "), text.count("<img "), text.count('aria-label="')) == (SVGS, IMAGES, SVGS)
     found = read_evaluation(runs[0])
     assert f"{found['value']:.3f}" in text and f"[{found['lower']:.3f}, {found['upper']:.3f}]" in text
@@ -230,13 +232,13 @@ def chromium(tmp_path):
         pytest.skip("chromium is not on PATH")
     quiet = "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
 
-    def open_page(file, width, *flags):
+    def open_page(file, width, *flags, messages=0):
         switches = [f"--{flag}" for flag in quiet.split()]
         where = [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},1200", "--enable-logging=stderr", "--v=0"]
         done = subprocess.run(
             [program, "--headless", *switches, *where, *flags, file.as_uri()], capture_output=True, text=True, timeout=120, check=True
         )
-        assert "CONSOLE" not in done.stderr
+        assert done.stderr.count("CONSOLE") == messages, done.stderr
         return done.stdout
 
     return open_page
@@ -255,6 +257,15 @@ def test_in_a_browser(runs, tmp_path, chromium):
     assert (dom.count("<svg "), dom.count("<img ")) == (2 * SVGS + SHARED, 2 * (IMAGES + SIDE_BY_SIDE))
     chromium(file, 1280, f"--screenshot={picture}")
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 20_000
+
+
+def test_a_browser_runs_no_script_and_loads_no_address_that_gets_into_a_page(runs, tmp_path, chromium):
+    file = tmp_path / "page.html"
+    intruders = "<script>document.title = 'a script ran'</script><img src='picture.png' onerror='document.title = 1'></main>"
+    file.write_text(page([read_run(runs[1])]).replace("</main>", intruders))
+    (tmp_path / "picture.png").write_bytes(b"")
+    dom = chromium(file, 1280, "--dump-dom", messages=3)  # one for the script, one for the picture, one for its handler
+    assert re.search(r"<title>(.*?)</title>", dom)[1] == f"minprobflow report: {runs[1]}"
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -25,6 +25,7 @@ from .enumeration import log_partition
 from .files import write_atomically
 from .model_files import save
 from .models import RBM
+from .report.template import POLICY
 from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, RuleSpec
 from .samplers import sample
 from .train import Epoch, fit
@@ -155,6 +156,7 @@ def _write_report(folder: Path, digits: Dataset, scores: list[Score], verdict: s
         for name, (caption, content) in images.items()
     )
     page = _PAGE.format(
+        policy=POLICY,
         headings="".join(f"<th>{heading}</th>" for heading in HEADINGS),
         rows=rows,
         figures=figures,
@@ -165,7 +167,7 @@ def _write_report(folder: Path, digits: Dataset, scores: list[Score], verdict: s
     write_atomically(folder / "report.html", page.encode())
 
 
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">{policy}<meta name="viewport" content="width=device-width">
 <title>minprobflow demo</title>
 <style>
 :root {{ color-scheme: light dark; }}

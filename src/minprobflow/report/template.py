@@ -1,5 +1,10 @@
 """The page. Jinja2 escapes everything that is put in; only figures come as markup."""
 
+# For every page the package writes. A page is one file: pictures and styles are inside it, and nothing runs or is fetched.
+# Should markup ever get past the escaping, the browser still refuses scripts, forms and requests.
+POLICY = """<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2026; --soft: #5a6370; --paper: #f6f7f9; --card: #fff; --line: #d9dde3;
   --good: #157347; --fair: #8a5a00; --bad: #b3261e; --link: #1d5fc4; }
@@ -153,9 +158,11 @@ COMPARISON = """
 {% endmacro %}
 """
 
-HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
+HEAD = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">"""
+
+TITLE = """
 <title>minprobflow report: {% if runs | length > 1 %}{{ runs | length }} runs{% else %}{{ runs[0].name }}{% endif %}</title>
 <style>"""
 
@@ -171,6 +178,6 @@ ONE = """<body><main><h1>{{ runs[0].name }}: {{ runs[0].rule }} on {{ runs[0].da
 {{ about(runs[0]) }}"""
 
 PAGE = (
-    f"{MACROS}{RUN}{COMPARISON}{HEAD}{STYLE}</style></head>"
+    f"{MACROS}{RUN}{COMPARISON}{HEAD}{TITLE}{STYLE}</style></head>"
     f"{{% if runs | length > 1 %}}{SEVERAL}{{% else %}}{ONE}{{% endif %}}</main></body></html>\n"
 )
