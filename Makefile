@@ -1,9 +1,10 @@
 # make demo | make test : both set up .venv by themselves; again a no-op.
+# make lowest          : the core of the tests with the lowest versions of the dependencies that pyproject.toml allows.
 # make bench           : speed against the peers, in an environment of its own; an hour on a machine that does nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench lint types layers format clean
+.PHONY: demo test lowest bench lint types layers format clean
 .DEFAULT_GOAL := test
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -17,6 +18,20 @@ demo: .venv/.installed
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 25
+
+# one resolution for all: a tool must not lift a dependency above its bound
+.venv-lowest/.installed: pyproject.toml .ci/lowest.py
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	$(PYTHON) .ci/lowest.py > .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-lowest/requirements.txt \
+		beartype hypothesis optuna pandas pytest pytest-xdist
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -n auto tests/conformance -k 'RBM-0 or Ising-0'
+	.venv-lowest/bin/python -m pytest -n auto tests/test_cli.py tests/test_convex.py tests/test_files.py tests/test_fit.py \
+		tests/test_likelihood.py tests/test_numerics.py tests/test_sklearn.py
 
 .venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
@@ -43,4 +58,4 @@ format: .venv/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-bench demo-output
+	rm -rf .venv .venv-bench .venv-lowest demo-output

@@ -15,7 +15,7 @@ from scipy import optimize
 
 import minprobflow as mpf
 from minprobflow.connectivity.one_flip import flip_differences
-from minprobflow.numerics import as_float64
+from minprobflow.numerics import as_float64, double_precision
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 REPEATS = 20
@@ -37,7 +37,7 @@ def all_states(model):
 
 
 def log_probabilities(model) -> np.ndarray:
-    with jax.enable_x64(True):
+    with double_precision():
         log_p = -np.asarray(as_float64(model).free_energy(all_states(model)))
     return log_p - np.logaddexp.reduce(log_p)
 
@@ -61,7 +61,7 @@ def _rbm_objective(x, start, share, states):
 
 def rbm_error(truth, counts) -> float:
     """Root mean square error of log p under the true p, at the minimum next to the truth (the objective is not convex)."""
-    with jax.enable_x64(True):
+    with double_precision():
         start = as_float64(truth)
         x, rebuild = ravel_pytree(start)
         share, states = jnp.asarray(counts / counts.sum()), jnp.asarray(all_states(truth), jnp.float64)

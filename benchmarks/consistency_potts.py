@@ -11,6 +11,7 @@ from jax.scipy.special import logsumexp
 from scipy import optimize
 
 import minprobflow as mpf
+from minprobflow.numerics import double_precision
 
 SIZE, VALUES = 4, 3
 NUMBERS = (10**3, 10**4, 10**5, 10**6)
@@ -46,7 +47,7 @@ def fitter(model: mpf.Potts):
 
 def errors(numbers=NUMBERS, repeats=REPEATS, seed=0) -> np.ndarray:
     """Root mean squared error of all parameters, (sizes, repeats)."""
-    with jax.enable_x64(True):
+    with double_precision():
         model = jax.tree.map(lambda leaf: leaf.astype(np.float64), truth())
         true, _ = ravel_pytree(model)
         log_p = -np.asarray(model.free_energy(model.space.states(jnp.arange(model.space.n_states))))

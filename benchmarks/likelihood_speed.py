@@ -16,7 +16,7 @@ from minprobflow.likelihood import exact_log_partition, exact_log_partition_and_
 from minprobflow.likelihood.annealing import anneal
 from minprobflow.likelihood.csl import CSL
 from minprobflow.likelihood.csl import csl as score
-from minprobflow.numerics import as_float64
+from minprobflow.numerics import as_float64, double_precision
 
 CHAINS, BETAS, D, H = 100, 1000, 784, 500
 
@@ -65,7 +65,7 @@ def exact() -> dict[str, object]:
     plain, ours = jax.jit(plain_log_partition), jax.jit(mpf.enumeration.log_partition)
 
     def plain_float64():
-        with jax.enable_x64(True):
+        with double_precision():
             return float(plain(as_float64(model)))
 
     variants = {

@@ -134,7 +134,7 @@ def p_value(model, v):
 
 
 def doubled(tree):
-    """A model or state in float64 (inside `jax.enable_x64`)."""
+    """A model or state in float64 (inside `double_precision`)."""
     return jax.tree.map(lambda x: x.astype(np.float64) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import minprobflow as mpf
 from minprobflow.likelihood import exact_log_partition, exact_log_partition_and_gradient
+from minprobflow.numerics import double_precision
 
 
 def brute_force(model):
@@ -51,7 +52,7 @@ def test_single_precision_is_good_to_single_precision(scale):
 @pytest.mark.parametrize("name", laws.COUNTABLE)
 def test_every_model_can_be_enumerated(name):
     model = laws.MODELS[name]
-    with jax.enable_x64(True):
+    with double_precision():
         f = np.asarray(laws.doubled(model).free_energy(laws.all_states(model)))
     assert exact_log_partition(model) == pytest.approx(np.logaddexp.reduce(-f), rel=1e-12)
 

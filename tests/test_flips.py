@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
+from minprobflow.numerics import double_precision
 
 B, D, H = 40, 96, 24
 
@@ -38,7 +39,7 @@ def test_saturated_weights_equal_the_dense_form_in_float64(scale, tau):
     parts = [scale * jax.random.normal(k, s) for k, s in zip(keys, [(20, 11), (20,), (11,)], strict=False)]
     v = jax.random.bernoulli(keys[3], shape=(B, 20)).astype(float)
     fast, fast_gradient = jax.value_and_grad(loss)(mpf.RBM(*parts, tau), v)
-    with jax.enable_x64(True):
+    with double_precision():
         doubled = mpf.RBM(*(p.astype(np.float64) for p in parts), tau)
         slow, slow_gradient = jax.value_and_grad(dense_loss)(doubled, v.astype(np.float64))
         assert float(fast) == pytest.approx(float(slow), rel=1e-4)

@@ -14,6 +14,7 @@ from test_cli import run
 
 import minprobflow as mpf
 from minprobflow.data import datasets
+from minprobflow.numerics import double_precision
 from minprobflow.random_bits import normal
 
 MODEL = laws.REAL["GaussianRBM-0"]
@@ -30,7 +31,7 @@ def test_normal_draws_are_normal():
 def test_the_density_integrates_to_one():
     """One unit: exp(-F) by quadrature against log Z by enumeration, and F against the sum over h of exp(-E)."""
     model = mpf.GaussianRBM([[1.5, -0.7]], [0.4], [-0.3, 0.2], [np.log(0.3)], min_variance=0.05)
-    with jax.enable_x64(True):
+    with double_precision():
         double = laws.doubled(model)
         grid = np.linspace(-8, 10, 4001)
         total = integrate.trapezoid(np.exp(-np.asarray(double.free_energy(grid[:, None]))), grid)
@@ -92,7 +93,7 @@ def test_variances_stay_above_their_floor():
 
 def test_known_parameters_are_recovered():
     """Maximum likelihood from n exact samples: log densities, free of the order of hidden units, with errors that fall like 1/sqrt(n)."""
-    with jax.enable_x64(True):
+    with double_precision():
         truth = laws.doubled(MODEL)
         x_true, rebuild = ravel_pytree(truth)
         fresh = laws.draw(truth, 2000, seed=99)

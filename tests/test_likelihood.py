@@ -9,6 +9,7 @@ import pytest
 import minprobflow as mpf
 from minprobflow.likelihood import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
 from minprobflow.likelihood.csl import _log_conditionals, _summary
+from minprobflow.numerics import double_precision
 
 RBMS = [m for m in laws.MODELS.values() if isinstance(m, mpf.RBM)]
 every_rbm = pytest.mark.parametrize("model", RBMS, ids=[f"tau{m.tau}" for m in RBMS])
@@ -42,7 +43,7 @@ def test_auto_samples_where_it_must():
     model = mpf.RBM(rng.normal(scale=0.1, size=(30, 27)), rng.normal(size=30), rng.normal(size=27))
     estimate = mpf.log_partition(model)
     assert estimate.method == "ais" and estimate.verdict == "trusted"
-    with jax.enable_x64(True):  # one unit more than may be enumerated: take it off by hand
+    with double_precision():  # one unit more than may be enumerated: take it off by hand
         total = [
             mpf.log_partition(
                 mpf.RBM(

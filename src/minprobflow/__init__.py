@@ -60,9 +60,10 @@ _MODULES = {
     "train",
 }
 
-__all__ = [*_HOME, *_MODULES]
+__all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
+    __version__: str
     from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, sklearn, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
@@ -81,7 +82,22 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
     if name in _MODULES:
         return import_module(f".{name}", __name__)
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module 'minprobflow' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """The installed version; in a source tree that is not installed, the one its pyproject.toml states."""
+    import tomllib
+    from importlib.metadata import PackageNotFoundError, version
+    from pathlib import Path
+
+    try:
+        return version("minprobflow")
+    except PackageNotFoundError:
+        pyproject = Path(__file__).parents[2] / "pyproject.toml"
+        return tomllib.loads(pyproject.read_text())["project"]["version"] if pyproject.is_file() else "unknown"
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Key
 from .enumeration import log_partition
 from .errors import InputError
 from .models.base import Model
-from .numerics import as_float64
+from .numerics import as_float64, double_precision
 from .random_bits import subkey
 from .samplers import default_kernel, run
 from .spaces import discrete
@@ -59,7 +59,7 @@ def moments(
         raise InputError(f"method={method!r} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} binary units) exact")
     if method == "sampled" or not small:
         return _sampled(model, chains, burn_in, steps, start, seed)
-    with jax.enable_x64(True):
+    with double_precision():
         pairs = np.asarray(_exact(as_float64(model)))
     return Moments(pairs, np.zeros_like(pairs), "exact")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import jax
@@ -76,8 +77,22 @@ def logit(mean: Any) -> Any:
     return jnp.log(mean) - jnp.log1p(-mean)
 
 
+def double_precision() -> AbstractContextManager[None]:
+    """A context in which JAX computes with 64 bits: `with double_precision(): ...`.
+
+    >>> with double_precision():
+    ...     print(jnp.ones(()).dtype)
+    float64
+    """
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax.experimental import enable_x64  # its name up to JAX 0.7
+
+    return enable_x64(True)
+
+
 def as_float64(tree: Tree) -> Tree:
-    """A model (or any pytree of arrays) in double precision (inside `jax.enable_x64`)."""
+    """A model (or any pytree of arrays) in double precision (inside `double_precision`)."""
     return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, np.float64)), tree)
 
 

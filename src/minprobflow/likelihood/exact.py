@@ -13,7 +13,7 @@ import numpy as np
 
 from ..enumeration import check_enumerable, log_partition, log_sums, n_slabs, smaller_layer
 from ..models.base import Model
-from ..numerics import as_float64
+from ..numerics import as_float64, double_precision
 from .base import LogPartitionEstimator, Progress
 from .estimate import Estimate
 
@@ -41,7 +41,7 @@ def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = 
     1.3862943611198906
     """
     check_enumerable(model, MAX_UNITS)
-    with jax.enable_x64(True):
+    with double_precision():
         model = as_float64(model)
         slabs = n_slabs(model)
         sums = []
@@ -55,7 +55,7 @@ def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = 
 def exact_log_partition_and_gradient(model: Model) -> tuple[float, Model]:
     """log Z and its gradient in the parameters (the model's moments), in float64, as numpy leaves."""
     check_enumerable(model, MAX_UNITS)
-    with jax.enable_x64(True):
+    with double_precision():
         value, gradient = _value_and_gradient(as_float64(model))
         return float(value), jax.tree.map(np.asarray, gradient)
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Num
 from ..enumeration import is_enumerable
 from ..errors import InputError
 from ..models.base import Model
-from ..numerics import all_finite, as_float64, as_key
+from ..numerics import all_finite, as_float64, as_key, double_precision
 from ..spaces import discrete
 from .base import Progress, estimators
 from .csl import CSL, csl, n_chains
@@ -103,7 +103,7 @@ def from_log_partition(model: Model, data: Any, log_z: Estimate) -> Estimate:
 
 def free_energies(model: Model, rows: Num[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
     """F of every row, in double precision, in bounded memory."""
-    with jax.enable_x64(True):
+    with double_precision():
         model = as_float64(model)
         return np.concatenate([np.asarray(_free_energy(model, jnp.asarray(rows[i : i + ROWS]))) for i in range(0, len(rows), ROWS)])
 

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, UInt8
 
 from ..errors import InputError
 from ..models.base import LogLinear, Model
-from ..numerics import as_float64, sum_softplus
+from ..numerics import as_float64, double_precision, sum_softplus
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
 ENTRIES = 2**14  # rows x units at a time: what fits a core's cache
@@ -97,7 +97,7 @@ def fit_convex(
         raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
     rows, share = counted(model.space.check(data), counts)
     show = progress or (progress is None and sys.stderr.isatty())
-    with jax.enable_x64(True):
+    with double_precision():
         problem = _Problem(model, rows, share, OBJECTIVES[objective], l1, l2)
         return _searched(problem, model, tolerance, max_iterations, show)
 
