@@ -223,3 +223,12 @@ def test_a_checkpoint_with_a_damaged_header_gives_way_to_the_one_before(finished
     for name in ("model.safetensors", "checkpoint.safetensors"):
         left, right = load_file(copy / name), load_file(finished / name)
         assert left.keys() == right.keys() and all(np.array_equal(left[key], right[key]) for key in left)
+
+
+def test_the_options_of_data_are_in_the_help(capsys):
+    text = run(capsys, "train", "--help")[1]
+    assert all(re.search(rf"\b{option.name} \(", text) for option in mpf.data.options(None))
+    shown = subprocess.run(
+        [sys.executable, "-m", "minprobflow", "datasets", "info", "digits"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "--data-option grey=..." in shown and "true or false; default False" in shown

@@ -83,21 +83,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name == "__version__":
-        return _version()
+        return import_module(".versions", __name__).version()
     raise AttributeError(f"module 'minprobflow' has no attribute {name!r}")
-
-
-def _version() -> str:
-    """The installed version; in a source tree that is not installed, the one its pyproject.toml states."""
-    import tomllib
-    from importlib.metadata import PackageNotFoundError, version
-    from pathlib import Path
-
-    try:
-        return version("minprobflow")
-    except PackageNotFoundError:
-        pyproject = Path(__file__).parents[2] / "pyproject.toml"
-        return tomllib.loads(pyproject.read_text())["project"]["version"] if pyproject.is_file() else "unknown"
 
 
 def __dir__() -> list[str]:

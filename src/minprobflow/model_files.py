@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import json
 import os
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from . import files, models
 from .errors import InputError, ModelFileError
 from .models.base import Model
 from .plugins import discover
+from .versions import version
 
 
 def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, Any] | None = None) -> None:
@@ -48,7 +48,7 @@ def to_bytes(model: Model, provenance: Mapping[str, Any] | None = None) -> bytes
         if tensor.ndim != expected[field]:
             raise InputError(f"{field} has shape {tensor.shape}: these are stacked replicas, save them one by one (fit.replica(i))")
     created = {
-        "minprobflow": importlib.metadata.version("minprobflow"),
+        "minprobflow": version(),
         "jax": jax.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }

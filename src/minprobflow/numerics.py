@@ -86,7 +86,7 @@ def double_precision() -> AbstractContextManager[None]:
     """
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)
-    from jax.experimental import enable_x64  # its name up to JAX 0.7
+    from jax.experimental import enable_x64  # type: ignore[attr-defined]  # its name up to JAX 0.7
 
     return enable_x64(True)
 

@@ -34,9 +34,9 @@ app.add_typer(datasets.app, name="datasets")
 
 def _version(wanted: bool) -> bool:
     if wanted:
-        from .. import __version__
+        from ..versions import version
 
-        print(f"minprobflow {__version__}")
+        print(f"minprobflow {version()}")
         raise typer.Exit
     return wanted
 

@@ -27,12 +27,15 @@ def list_datasets(context: typer.Context) -> None:
 
 @app.command()
 def info(name: Annotated[str, typer.Argument(help="a data set's name")]) -> None:
-    """What it is, its files and their checksums."""
+    """What it is, its options, its files and their checksums."""
+    from ..data import options
     from ..data.folder import data_folder
 
     spec = _spec(name)
     print(f"{spec.name}: {spec.about}")
     print(f"train / valid / test: {' / '.join(f'{n:,}' for n in spec.sizes)}, {spec.width} units; {_state(name)}")
+    for option in options(name):
+        print(f"  --data-option {option.name}=...  {option.meaning}\n    {option.type}; default {option.default}")
     for i, files in enumerate((spec.files, *spec.alternatives)):
         if i > 0:
             print("or")

@@ -22,9 +22,15 @@ Without arguments it trains on the embedded digits. Real numbers (--data-option 
 Gaussian RBM. Stop it any time, and continue with --resume: it ends with the same parameters, bit for bit, as if it had never
 been stopped.
 
+Options of a file, each given as --data-option NAME=VALUE: split (shares of train, valid and test, such as 0.8,0.1,0.1), seed (of
+the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers), labels (first or
+last column, kept apart from the rows). Those of a data set: minprobflow datasets info NAME.
+
 Examples:
 
   minprobflow train
+
+  minprobflow train --data survey.csv --data-option threshold=0.5 --data-option labels=first
 
   minprobflow train --data mnist --rule fpmpf --k 10 --refresh 5 --hidden 200 --epochs 50 --batch-size 100 --out runs/mnist
 
@@ -39,7 +45,8 @@ Examples:
 def train(
     data: Annotated[str | None, typer.Option(help="a data set (see minprobflow datasets) or a file  [default: digits]")] = None,
     data_option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an option of the data set, such as binarise=stochastic; may be repeated")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="an option of the data, such as threshold=0.5 (see above); may be repeated"),
     ] = None,
     rule: Annotated[str | None, typer.Option(help="cd, pcd, mpf-1flip, fmpf, pmpf, fpmpf or exact  [default: fpmpf]")] = None,
     k: Annotated[int | None, typer.Option(help="Gibbs steps for each draw of particles")] = None,

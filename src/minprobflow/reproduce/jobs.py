@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 import os
 import platform
 import time
@@ -15,6 +14,7 @@ from typing import Any
 from .. import model_files
 from ..data import load_dataset
 from ..errors import InputError, TrainingDiverged
+from ..versions import version
 from .experiments import TABLES, Experiment, Row, experiment
 from .records import Results
 from .search import chosen, current, planned, search, untried
@@ -178,7 +178,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         "likelihood": likelihood,
         "at": time.strftime("%Y-%m-%d %H:%M"),
         "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "versions": {name: importlib.metadata.version(name) for name in ("minprobflow", "jax")},
+        "versions": {name: version(name) for name in ("minprobflow", "jax")},
     }
     results.write(results.record_file(row, seed), record)
     figures = ", ".join(f"{method} {found['test']['value']:.2f}" for method, found in likelihood.items())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import math
 import os
 import platform
@@ -27,6 +26,7 @@ from ..records import write_record
 from ..samplers import sample
 from ..train import Epoch, fit
 from ..train.settings import Settings
+from ..versions import version
 from .config import RunConfig
 from .folder import RunFolder
 from .monitor import Glance, glance
@@ -159,7 +159,7 @@ def environment(dataset: Dataset) -> dict[str, Any]:
     """What one needs to know to make sense of the run later."""
     packages = ("minprobflow", "jax", "jaxlib", "optax", "equinox", "numpy")
     return {
-        "versions": {name: importlib.metadata.version(name) for name in packages},
+        "versions": {name: version(name) for name in packages},
         "python": platform.python_version(),
         "machine": {
             "system": platform.platform(),
