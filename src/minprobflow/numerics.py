@@ -9,30 +9,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, ArrayLike, Bool, Float, Key, UInt32
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from .errors import InputError
+from .forks import check_process
+from .random_bits import as_key  # noqa: F401 (a public name of this module)
 from .tables import numbers
 
 Tree = TypeVar("Tree")
 
 
-def as_key(key: Key[Array, ""] | UInt32[Array, 2] | int) -> Key[Array, ""]:
-    """Turn a seed, an old-style or a new-style JAX key into a new-style key."""
-    if isinstance(key, int | np.integer):
-        return jax.random.key(int(key))
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return key
-    return jax.random.wrap_key_data(key)
-
-
 def as_states(x: Any, width: int, dtype: Any, layer: str = "") -> Float[Array, "*batch width"]:
-    """States of a layer as floats of this type, if they are of its width."""
-    x = jnp.asarray(x if _is_jax(x) else numbers(x, f"{layer} states".strip()).astype(dtype)).astype(dtype)
+    """States of a layer as floats of this type, if they are finite numbers and of its width."""
+    check_process()
+    of = f"{layer} " if layer else ""
+    x = jnp.asarray(x) if _is_jax(x) else numbers(x, f"{of}states").astype(dtype)
+    if not (x.dtype == bool or jnp.issubdtype(x.dtype, jnp.integer) or jnp.issubdtype(x.dtype, jnp.floating)):
+        raise InputError(f"{of}states hold {x.dtype} values: pass numbers, as bool, integer or float")
     if x.ndim == 0 or x.shape[-1] != width:
-        of = f"{layer} " if layer else ""
         raise InputError(f"{of}states have shape {x.shape}, the model has {width} {of}units: pass states of width {width}")
-    return x
+    if x.dtype.kind == "f" and not isinstance(x, jax.core.Tracer) and not np.isfinite(np.asarray(x)).all():
+        raise InputError(f"{of}states have non-finite values (NaN or infinity): drop those rows, or fill them in with mpf.impute")
+    return jnp.asarray(x).astype(dtype)
 
 
 def floating(x: Any, name: str = "the parameter array") -> Float[Array, ...]:
@@ -41,6 +39,7 @@ def floating(x: Any, name: str = "the parameter array") -> Float[Array, ...]:
     >>> float(floating([2**40])[0])
     1099511627776.0
     """
+    check_process()
     x = jnp.asarray(x if _is_jax(x) else _as_float(numbers(x, name, remedy="fill them in"), name))
     if jnp.issubdtype(x.dtype, jnp.floating):
         return x
@@ -148,7 +147,7 @@ def squared_norm(tree: object) -> Float[Array, ""]:
 def all_finite(tree: object) -> Bool[Array, ""]:
     """Whether every number in every floating leaf is finite."""
     leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+    return jnp.all(jnp.stack([jnp.ones((), bool), *(jnp.all(jnp.isfinite(leaf)) for leaf in leaves)]))
 
 
 @jax.custom_batching.custom_vmap

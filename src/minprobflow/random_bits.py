@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import math
 import os
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
+from . import arguments
 from .errors import InputError
+from .forks import check_process
 
+IMPLEMENTATION = "threefry2x32"  # of all keys, whatever jax_default_prng_impl says
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
@@ -30,6 +34,52 @@ def _rounds_wanted() -> int:
 
 
 UNIT_ROUNDS = _rounds_wanted()
+
+
+def as_key(key: Any, name: str = "key") -> Key[Array, ""]:
+    """A Threefry key from a seed (0 to 2^63 - 1), or from a new-style or old-style JAX key.
+
+    A seed gives the key of `jax.random.key(seed)`, all of whose 64 bits count (without x64, JAX drops the upper half). The keys of
+    JAX's other generators are hashed into a Threefry key.
+
+    >>> jax.random.key_data(as_key(2**32 + 7)).tolist()
+    [1, 7]
+    """
+    check_process()
+    if _is_new_style(key):
+        if key.ndim == 0:
+            return key if _is_threefry(key) else _hashed(jax.random.key_data(key), name)
+    elif not isinstance(key, jax.Array | np.ndarray) or key.ndim == 0:
+        seed = arguments.seed(name, key)
+        return _wrapped(np.asarray([seed >> 32, seed & 0xFFFFFFFF], np.uint32))
+    elif key.dtype == np.uint32 and key.ndim == 1:
+        return _hashed(jnp.asarray(key), name)
+    raise InputError(f"{name}={arguments.shown(key)}: pass a seed such as 0, or one key such as jax.random.key(0)")
+
+
+def _is_new_style(key: Any) -> bool:
+    return isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+
+
+def _is_threefry(key: Key[Array, "*shape"]) -> bool:
+    return str(jax.random.key_impl(key)) == IMPLEMENTATION
+
+
+def _hashed(words: UInt32[Array, " n"], name: str) -> Key[Array, ""]:
+    """The key of these words: two as they are, four through the cipher."""
+    if words.shape == (4,):
+        return _wrapped(jnp.stack(threefry2x32((words[0], words[1]), words[2], words[3])))
+    if words.shape == (2,):
+        return _wrapped(words)
+    raise InputError(f"{name} is a key of {words.shape[0]} words: pass a seed such as 0, or one key such as jax.random.key(0)")
+
+
+def _wrapped(words: Any) -> Key[Array, "*shape"]:
+    return jax.random.wrap_key_data(words, impl=IMPLEMENTATION)
+
+
+def _words(key: Any) -> UInt32[Array, " 2"]:
+    return jax.random.key_data(as_key(key))
 
 
 def threefry2x32(
@@ -55,14 +105,14 @@ def subkey(key: Key[Array, ""], number: int | Int[Array, ""]) -> Key[Array, ""]:
 
     What `jax.random.fold_in` is for, as a few scalar operations. `bits` takes the counters (number, 0).
     """
-    words = jax.random.key_data(key)
+    words = _words(key)
     counter = jnp.asarray(number).astype(jnp.uint32)
-    return jax.random.wrap_key_data(jnp.stack(threefry2x32((words[..., 0], words[..., 1]), counter, jnp.ones_like(counter)), axis=-1))
+    return _wrapped(jnp.stack(threefry2x32((words[..., 0], words[..., 1]), counter, jnp.ones_like(counter)), axis=-1))
 
 
 def bits(key: Key[Array, ""], shape: tuple[int, ...]) -> UInt32[Array, "*shape"]:
     """32 random bits for each element: the first word of the cipher at the element's number."""
-    words = jax.random.key_data(key)
+    words = _words(key)
     counter = jnp.zeros(shape, jnp.uint32)
     for axis, _ in enumerate(shape):
         stride = np.uint32(math.prod(shape[axis + 1 :]) % 2**32)

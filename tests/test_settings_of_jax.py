@@ -1,0 +1,31 @@
+"""The library gives the same bits under JAX's settings."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import minprobflow as mpf
+
+SCRIPT = pathlib.Path(__file__).parent / "settings_of_jax.py"
+SRC = str(pathlib.Path(mpf.__file__).parents[1])
+
+
+def digests(**settings):
+    environment = {**os.environ, "PYTHONPATH": SRC, **settings}
+    out = subprocess.run([sys.executable, str(SCRIPT)], check=True, env=environment, capture_output=True, text=True, timeout=600)
+    return out.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def plain():
+    lines = digests()
+    assert len(lines) == 10
+    assert not [line for line in lines if "Error" in line]
+    return lines
+
+
+def test_the_default_generator_of_jax_changes_no_bit(plain):
+    assert digests(JAX_DEFAULT_PRNG_IMPL="rbg") == plain
