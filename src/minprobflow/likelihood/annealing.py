@@ -63,7 +63,8 @@ def anneal(
                 progress((b * slabs + s + 1) / (len(blocks) * slabs))
         states.append(np.asarray(x).astype(model.space.dtype))
         log_weights.append(total)
-    variances = np.maximum(moments[1] - moments[0] ** 2, 0)[:steps]
+    with np.errstate(over="ignore", invalid="ignore"):  # weights that are not finite are refused where they are averaged
+        variances = np.maximum(moments[1] - moments[0] ** 2, 0)[:steps]
     return Annealed(np.concatenate(states), np.concatenate(log_weights), variances)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from ..arguments import any_number, choice
 
 Verdict = Literal["trusted", "wide", "do not trust"]
 
@@ -26,6 +29,19 @@ class Estimate:
     settings: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     """why the verdict is not better, in plain words; empty when trusted"""
+
+    def __post_init__(self) -> None:
+        """Whatever the estimator says: a figure that is not finite is not to be trusted."""
+        for name in ("value", "stderr", "lower", "upper", "ess"):
+            object.__setattr__(self, name, any_number(name, getattr(self, name)))
+        choice("verdict", self.verdict, get_args(Verdict))
+        bad = [name for name in ("value", "stderr") if not math.isfinite(getattr(self, name))]
+        bad += [name for name in ("lower", "upper") if math.isnan(getattr(self, name))]  # a bound may leave one side open
+        if bad:
+            reason = f"not finite ({', '.join(bad)}): the model's energies are too large for this method"
+            object.__setattr__(self, "verdict", "do not trust")
+            if reason not in self.warnings:
+                object.__setattr__(self, "warnings", (*self.warnings, reason))
 
     def __str__(self) -> str:
         reasons = f" ({'; '.join(self.warnings)})" if self.warnings else ""

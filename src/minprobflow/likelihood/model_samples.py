@@ -49,6 +49,8 @@ def tempered_samples(
 
 def r_hat(means: Float[np.ndarray, " chains"], variances: Float[np.ndarray, " chains"], steps: int) -> float:
     """Gelman & Rubin's ratio from each chain's mean and variance of one quantity over `steps` steps."""
+    if not (np.isfinite(means).all() and np.isfinite(variances).all()):
+        return float("inf")  # energies beyond single precision: nothing can be said of them
     within = max(float(np.mean(variances, dtype=np.float64)), 1e-12)
     return float(np.sqrt((steps - 1) / max(steps, 1) + np.var(means, ddof=1, dtype=np.float64) / within))
 
