@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow.samplers import block_gibbs, heat_bath
+from minprobflow.samplers import block_gibbs, chains, heat_bath
 
 MODEL = laws.MODELS["RBM-2-tau2.0"]
 
@@ -57,7 +57,7 @@ def test_bad_requests_are_refused():
 
 
 def test_any_number_of_steps_compiles_once():
-    before = mpf.samplers.run._cache_size()
+    before = chains._run._cache_size()
     for steps in (3, 4, 5):
         mpf.sample(MODEL, n=9, steps=steps)
-    assert mpf.samplers.run._cache_size() - before <= 1
+    assert chains._run._cache_size() - before <= 1

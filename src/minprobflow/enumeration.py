@@ -7,11 +7,13 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
+from .arguments import whole
 from .errors import InputError
-from .models.base import FastSums, Latent, Model
+from .models.base import FastSums, Latent, Model, as_model
 from .spaces import discrete
 
 MAX_UNITS = 20
+MAX_UNITS_PATIENTLY = 25
 CHUNK = 2**12
 
 
@@ -26,6 +28,8 @@ def smaller_layer(model: Model) -> Model:
 
 def is_enumerable(model: Model, max_units: int = MAX_UNITS) -> bool:
     """Whether the smaller layer has no more states than this many binary units."""
+    as_model(model)
+    max_units = whole("max_units", max_units, 0, 64)
     return smaller_layer(model).space.n_states <= 2**max_units
 
 
@@ -42,6 +46,7 @@ def check_enumerable(model: Model, max_units: int = MAX_UNITS) -> None:
 
 def log_partition(model: Model) -> Float[Array, ""]:
     """log Z by enumerating the smaller layer; differentiable, in bounded memory, in the model's own precision."""
+    check_enumerable(as_model(model, finite=True), MAX_UNITS_PATIENTLY)
     if isinstance(model, FastSums):
         return model.log_partition()
     return logsumexp(log_sums(model, jnp.arange(n_slabs(model))))

@@ -9,11 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from . import arguments
+from .arguments import room, shown, whole
 from .enumeration import log_partition
 from .errors import InputError
-from .models.base import Model
+from .models.base import Model, as_model
 from .numerics import as_float64, double_precision
-from .random_bits import subkey
+from .random_bits import as_key, subkey
 from .samplers import default_kernel, run
 from .spaces import discrete
 
@@ -54,9 +56,14 @@ def moments(
     >>> mpf.moments(mpf.Ising.init(3)).pairs.round(6).tolist()
     [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     """
-    small = model.space.n_states <= 2**MAX_UNITS
-    if method not in ("auto", "exact", "sampled") or (method == "exact" and not small):
-        raise InputError(f"method={method!r} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} binary units) exact")
+    small = as_model(model, finite=True).space.n_states <= 2**MAX_UNITS
+    known = isinstance(method, str) and method in ("auto", "exact", "sampled")
+    if not known or (method == "exact" and not small):
+        raise InputError(
+            f"method={shown(method)} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} binary units) exact"
+        )
+    chains, burn_in, steps = whole("chains", chains, GROUPS), whole("burn_in", burn_in), whole("steps", steps, 1)
+    seed = arguments.seed("seed", seed)
     if method == "sampled" or not small:
         return _sampled(model, chains, burn_in, steps, start, seed)
     with double_precision():
@@ -65,10 +72,9 @@ def moments(
 
 
 def _sampled(model: Model, chains: int, burn_in: int, steps: int, start: Any, seed: int) -> Moments:
-    if chains < GROUPS or burn_in < 0 or steps < 1:
-        raise InputError(f"chains={chains}, burn_in={burn_in}, steps={steps}: ask for at least {GROUPS} chains and one step")
-    key_start, key_burn, key_run = jax.random.split(jax.random.key(seed), 3)
     shape = (-(-chains // GROUPS) * GROUPS, model.space.size)
+    room("the samples", *shape)
+    key_start, key_burn, key_run = jax.random.split(as_key(seed, "seed"), 3)
     if start is None:
         v = model.space.noise(key_start, shape[0])
     else:

@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import files, models
+from . import arguments, files, models
 from .errors import InputError, ModelFileError
-from .models.base import Model
+from .models.base import Model, as_model
 from .plugins import discover
 from .versions import version
 
@@ -25,12 +25,12 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, An
     Args:
         provenance: anything worth knowing later (data, rule, seed, ...); stored as JSON in the metadata.
     """
-    files.write_atomically(path, to_bytes(model, provenance))
+    files.write_atomically(arguments.path("path", path), to_bytes(model, provenance))
 
 
 def to_bytes(model: Model, provenance: Mapping[str, Any] | None = None) -> bytes:
     """What `save` writes."""
-    kind = type(model).kind
+    kind = type(as_model(model)).kind
     if kind is None:
         raise InputError(
             f"{type(model).__name__} holds Python code, which no model file can: save its training state with "
@@ -47,6 +47,8 @@ def to_bytes(model: Model, provenance: Mapping[str, Any] | None = None) -> bytes
     for field, tensor in tensors.items():
         if tensor.ndim != expected[field]:
             raise InputError(f"{field} has shape {tensor.shape}: these are stacked replicas, save them one by one (fit.replica(i))")
+    if provenance is not None and not (isinstance(provenance, Mapping) and all(isinstance(key, str) for key in provenance)):
+        raise InputError(f"provenance={arguments.shown(provenance)}: pass a dict with names as keys")
     created = {
         "minprobflow": version(),
         "jax": jax.__version__,
@@ -57,6 +59,7 @@ def to_bytes(model: Model, provenance: Mapping[str, Any] | None = None) -> bytes
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model that `save` wrote."""
+    arguments.path("path", path)
     return _model(*files.read(path), path)
 
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .arguments import choice
 from .errors import InputError
 
 OddFunction = Callable[[Array], Array]
@@ -24,10 +25,8 @@ ODD_FUNCTIONS: dict[str, OddFunction] = {"zero": jnp.zeros_like, "sign": jnp.sig
 
 def odd_function(o: str | OddFunction) -> OddFunction:
     """An odd function by name; a callable is taken as it is (see `check_odd`)."""
-    if isinstance(o, str):
-        if o not in ODD_FUNCTIONS:
-            raise InputError(f"unknown odd function o={o!r}: use one of {', '.join(ODD_FUNCTIONS)}, or a callable")
-        return ODD_FUNCTIONS[o]
+    if isinstance(o, str) or not callable(o) or isinstance(o, type):
+        return ODD_FUNCTIONS[choice("odd function o", o, ODD_FUNCTIONS, hint=", or a callable")]
     return o
 
 
@@ -36,7 +35,10 @@ def check_odd(o: str | OddFunction) -> None:
     f = odd_function(o)
     with jax.ensure_compile_time_eval():  # also where a rule is made inside a compiled function
         x = jnp.asarray([0.0, 0.1, 0.7, 1.5, 4.0, 20.0])
-        odd = np.allclose(f(-x), -f(x), rtol=1e-5, atol=1e-6)
+        try:
+            odd = hash(f) is not None and np.allclose(f(-x), -f(x), rtol=1e-5, atol=1e-6)
+        except (TypeError, ValueError) as problem:
+            raise InputError(f"o failed on an array of differences: {problem}. Pass a plain function of one array") from problem
     if not odd:
         raise InputError("o is not odd: o(-x) must equal -o(x), or the rates lose detailed balance")
 

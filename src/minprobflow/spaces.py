@@ -17,8 +17,11 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int, Key, Num, UInt8
 
+from .arguments import whole
 from .errors import InputError
 from .tables import refuse_missing, table, within_memory
+
+MAX_SIZE = 2**24  # units: the number of states can still be written down
 
 
 class Space(ABC):
@@ -32,8 +35,7 @@ class Space(ABC):
     dtype: ClassVar[type[np.generic]]  # of rows of data
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise InputError(f"a model needs at least one unit, got {self.size}: give it a positive number of units")
+        object.__setattr__(self, "size", whole("size", self.size, 1, MAX_SIZE, hint="it is the number of units"))
 
     @property
     @abstractmethod
@@ -195,8 +197,7 @@ class Categorical(Discrete):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 2 <= self.n_values <= 256:
-            raise InputError(f"units with {self.n_values} values: they need at least 2, and at most 256 fit into a byte")
+        object.__setattr__(self, "n_values", whole("n_values", self.n_values, 2, 256, hint="the values of a unit fit into a byte"))
 
     @property
     def neighbours(self) -> tuple[int, ...]:

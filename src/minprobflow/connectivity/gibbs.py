@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, Num
 
+from ..arguments import choice, number, whole
 from ..models.base import Model
 from ..numerics import any_replica
 from ..samplers import default_kernel, run
@@ -36,6 +37,9 @@ def gibbs(start: Start, batch_size: int, n_particles: int, k: int = 1, refresh: 
     Args:
         min_ess: renew early when less than this share of the particles or of the batch is effective.
     """
+    choice("start", start, ("data", "particles", "both"))
+    batch_size, n_particles = whole("batch_size", batch_size, 1), whole("n_particles", n_particles, 1)
+    k, refresh, min_ess = whole("k", k, 1), whole("refresh", refresh, 1), number("min_ess", min_ess, 0, 1)
     n_from_data = {"data": n_particles, "particles": 0, "both": n_particles // 2}[start]
 
     def init(key: Key[Array, ""], model: Model, data: Num[Array, "N D"]) -> Particles:

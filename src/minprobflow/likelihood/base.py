@@ -16,6 +16,8 @@ from ..models.base import Model
 from ..plugins import discover
 from .estimate import Estimate
 
+MAX_CHAINS = 10**6
+
 Progress = Callable[[str, float], Any]
 """called with what is being done and the share of it that is done"""
 

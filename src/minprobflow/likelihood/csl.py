@@ -17,11 +17,12 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int, Key, Num
 
+from ..arguments import LARGEST, choice, whole
 from ..errors import InputError
 from ..models.base import Latent, Model
-from ..numerics import as_key
-from ..random_bits import subkey
+from ..random_bits import as_key, subkey
 from ..samplers import block_gibbs, run
+from .base import MAX_CHAINS
 
 GROUPS = 10  # of chains, for the jackknife
 ENTRIES = 200_000  # examples x chains at a time, whatever their numbers
@@ -41,10 +42,9 @@ class CSL:
     """noise or data"""
 
     def __post_init__(self) -> None:
-        if self.chains < 2 or self.samples < 1 or self.burn_in < 0 or self.thinning < 1:
-            raise InputError(f"{self}: CSL needs 2 chains, 1 sample, thinning 1 and no negative burn-in at the least")
-        if self.start not in ("noise", "data"):
-            raise InputError(f"unknown start {self.start!r}: CSL chains start at noise or data")
+        for name, low, high in (("chains", 2, MAX_CHAINS), ("samples", 1, LARGEST), ("burn_in", 0, LARGEST), ("thinning", 1, LARGEST)):
+            object.__setattr__(self, name, whole(name, getattr(self, name), low, high))
+        choice("start", self.start, ("noise", "data"))
 
 
 class Result(NamedTuple):

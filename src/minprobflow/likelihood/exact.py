@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..enumeration import check_enumerable, log_partition, log_sums, n_slabs, smaller_layer
-from ..models.base import Model
+from ..enumeration import MAX_UNITS_PATIENTLY, check_enumerable, log_partition, log_sums, n_slabs, smaller_layer
+from ..models.base import Model, as_model
 from ..numerics import as_float64, double_precision
 from .base import LogPartitionEstimator, Progress
 from .estimate import Estimate
 
-MAX_UNITS = 25
+MAX_UNITS = MAX_UNITS_PATIENTLY
 SLABS_A_CALL = 4096
 
 
@@ -40,7 +40,7 @@ def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = 
     >>> exact_log_partition(mpf.RBM([[0.0]], [0.0], [0.0]))  # four states of equal weight
     1.3862943611198906
     """
-    check_enumerable(model, MAX_UNITS)
+    check_enumerable(as_model(model, finite=True), MAX_UNITS)
     with double_precision():
         model = as_float64(model)
         slabs = n_slabs(model)
@@ -54,7 +54,7 @@ def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = 
 
 def exact_log_partition_and_gradient(model: Model) -> tuple[float, Model]:
     """log Z and its gradient in the parameters (the model's moments), in float64, as numpy leaves."""
-    check_enumerable(model, MAX_UNITS)
+    check_enumerable(as_model(model, finite=True), MAX_UNITS)
     with double_precision():
         value, gradient = _value_and_gradient(as_float64(model))
         return float(value), jax.tree.map(np.asarray, gradient)

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Num
 
+from ..arguments import choice, function, shown
 from ..enumeration import is_enumerable
 from ..errors import InputError
-from ..models.base import Model
-from ..numerics import all_finite, as_float64, as_key, double_precision
+from ..models.base import Model, as_model
+from ..numerics import as_float64, double_precision
+from ..random_bits import as_key
 from ..spaces import discrete
 from .base import Progress, estimators
 from .csl import CSL, csl, n_chains
@@ -48,16 +50,16 @@ def log_partition(
     >>> print(mpf.log_partition(mpf.RBM([[0.0]], [0.0], [0.0])))
     1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
     """
-    _check_finite(model)
+    as_model(model, finite=True)
+    _check_progress(progress)
     known = estimators()
+    choice("method", method, ("auto", *known), hint=" for log Z")
     if method == "auto":
         method = "exact" if is_enumerable(model, MAX_UNITS) else "ais"
         if method == "exact":
             _settings(known["ais"], settings)  # wrong ones are an error even where none is needed
             settings = {}
-    if method not in known:
-        raise InputError(f"log Z cannot be had by {method!r}: use auto, {', '.join(known)}")
-    return _settings(known[method], settings).log_partition(model, key, base_data, progress)
+    return _settings(known[method], settings).log_partition(model, as_key(key), base_data, progress)
 
 
 def log_likelihood(
@@ -72,9 +74,9 @@ def log_likelihood(
 
     The error is the estimator's. What the choice of examples adds is in `settings["stderr_over_examples"]`.
     """
-    _check_finite(model)
-    if method not in methods():
-        raise InputError(f"unknown method {method!r}: use one of {', '.join(methods())}")
+    as_model(model, finite=True)
+    _check_progress(progress)
+    choice("method", method, methods())
     rows = model.space.check(data)
     if method == "csl":
         start_rows = None if base_data is None else model.space.check(base_data, "base data")
@@ -90,7 +92,9 @@ def log_likelihood(
 
 def from_log_partition(model: Model, data: Any, log_z: Estimate) -> Estimate:
     """The log-likelihood of `data` given an estimate of log Z: the sandwich turns over."""
-    unnormalised = -free_energies(model, model.space.check(data))
+    if not isinstance(log_z, Estimate):
+        raise InputError(f"log_z is {shown(log_z)}: pass what mpf.log_partition returned")
+    unnormalised = -free_energies(model, as_model(model).space.check(data))
     mean = float(unnormalised.mean())
     return dataclasses.replace(
         log_z,
@@ -158,6 +162,6 @@ def _settings(cls: type, given: dict[str, Any]) -> Any:
     return cls(**given)
 
 
-def _check_finite(model: Model) -> None:
-    if not bool(all_finite(model)):
-        raise InputError("the model has non-finite parameters: it has no likelihood, go back to an earlier one")
+def _check_progress(progress: Any) -> None:
+    if progress is not None:
+        function("progress", progress, "a text and a share of 1")

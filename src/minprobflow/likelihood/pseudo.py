@@ -9,13 +9,15 @@ from jaxtyping import Array, Float, Key, UInt8
 
 from ..connectivity import NeighbourFlow
 from ..connectivity.one_flip import flip_differences, log_odds_of_change
-from ..models.base import Model
+from ..models.base import Model, as_model
+from ..spaces import discrete
 
 ROWS = 256
 
 
 def pseudo_log_likelihoods(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
     """Over all units of each row: p(v_i | rest) = 1 / (1 + sum over the other values of exp(F(v) - F(v with i changed)))."""
+    rows = discrete(as_model(model).space, "the pseudo-likelihood").check(rows, "rows")
     return np.concatenate([np.asarray(_all_units(model, jnp.asarray(rows[i : i + ROWS])), np.float64) for i in range(0, len(rows), ROWS)])
 
 

@@ -12,18 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from ..arguments import choice, number, whole
 from ..errors import InputError
 from ..models.base import Annealable, Model
-from ..numerics import as_key
+from ..random_bits import as_key
 from ..spaces import Discrete
 from . import schedules
 from .ais import forward, reverse, schedule
-from .base import LogPartitionEstimator, Progress
+from .base import MAX_CHAINS, LogPartitionEstimator, Progress
 from .estimate import Estimate
 from .model_samples import gibbs_samples, tempered_samples
 from .starts import starts
 from .verdict import Sides, Targets, judged
 
+MAX_BETAS = 10**8
 HOPELESS = 4  # give up doubling when this many times the budget would be needed
 
 
@@ -53,19 +55,19 @@ class AIS(LogPartitionEstimator):
         return sandwich(model, self, key, base_data, progress)
 
     def __post_init__(self) -> None:
-        for name in ("chains", "betas", "sample_steps", "first_betas", "max_betas"):
-            if not isinstance(getattr(self, name), int | None):
-                raise InputError(f"{name}={getattr(self, name)!r}: it must be a whole number")
-        if self.chains < 10:
-            raise InputError(f"chains={self.chains}: AIS needs at least 10 chains to tell its error, better 100")
-        for name in ("target_stderr", "target_gap"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}={getattr(self, name)}: it must be positive")
-        schedules.check(self.schedule, self.first_betas if self.betas is None else self.betas)
-        if self.samples not in ("gibbs", "tempering"):
-            raise InputError(f"unknown samples {self.samples!r}: use gibbs or tempering")
-        if self.sample_steps is not None and self.sample_steps < 2:
-            raise InputError(f"sample_steps={self.sample_steps}: run the sampling chains for at least 2 steps")
+        def checked(name: str, check: Callable[..., Any], *limits: Any, **more: Any) -> None:
+            value = getattr(self, name)
+            if value is not None or name not in ("betas", "sample_steps", "max_seconds"):
+                object.__setattr__(self, name, check(name, value, *limits, **more))
+
+        checked("chains", whole, 10, MAX_CHAINS, hint="AIS needs at least 10 chains to tell its error, better 100")
+        for name in ("betas", "first_betas", "max_betas"):
+            checked(name, whole, 2, MAX_BETAS, hint="annealing needs at least 2 temperatures, some thousand for a real model")
+        checked("sample_steps", whole, 2)
+        for name in ("target_stderr", "target_gap", "max_seconds"):
+            checked(name, number, above=0)
+        choice("schedule", self.schedule, schedules.NAMES)
+        choice("samples", self.samples, ("gibbs", "tempering"))
 
 
 def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:

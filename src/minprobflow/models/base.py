@@ -11,8 +11,15 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from ..arguments import number, room, shown, whole
+from ..errors import InputError
+from ..forks import check_process
+from ..numerics import all_finite
 from ..spaces import Space
 
 
@@ -38,6 +45,44 @@ class Model(eqx.Module):
     @abstractmethod
     def penalised(self) -> PyTree[bool]:
         """Which parameters L1 and L2 act on: a pytree of booleans shaped like the model."""
+
+
+def as_model(model: Any, name: str = "model", finite: bool = False) -> Model:
+    """The argument, if it is a model: every public function that takes one starts with this.
+
+    Args:
+        finite: refuse non-finite parameters, for functions that compute with them at once.
+    """
+    check_process()
+    if not isinstance(model, Model):
+        raise InputError(f"{name} is {shown(model)}: pass a model, such as mpf.RBM.init(0, n_visible=6, n_hidden=4)")
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(model))
+    if finite and not traced and not bool(all_finite(model)):
+        raise InputError(f"the {name} has non-finite parameters, so it has no probabilities: start from a fresh or an earlier one")
+    return model
+
+
+def temperature(tau: Any, *parameters: Array) -> float:
+    """tau as a number by which these parameters can be divided in their own precision."""
+    tau = number("tau", tau, above=0, hint="it is a temperature, by default 1")
+    smallest, largest = (float(limit) for limit in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
+    if not smallest <= tau <= largest:
+        raise InputError(f"tau={tau:g}, expected a temperature from {smallest:.3g} to {largest:.3g}, the range of single precision")
+    for values in parameters:
+        if isinstance(values, jax.core.Tracer) or not values.size:
+            continue
+        most = float(np.abs(np.asarray(values)).max())
+        if np.isfinite(most) and most > float(jnp.finfo(values.dtype).max) * tau:
+            raise InputError(f"tau={tau:g} is too small: a parameter of {most:.3g} divided by it overflows {values.dtype}; raise tau")
+    return tau
+
+
+def layer_sizes(n_visible: Any, n_hidden: Any, n_values: int = 1) -> tuple[int, int]:
+    """Both as whole numbers, if a matrix of weights between such layers can be made."""
+    hint = "both layers need at least one unit"
+    n_visible, n_hidden = whole("n_visible", n_visible, 1, hint=hint), whole("n_hidden", n_hidden, 1, hint=hint)
+    room("the weights", *(size for size in (n_visible, n_values, n_hidden) if size > 1))
+    return n_visible, n_hidden
 
 
 class Latent(Model):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -12,10 +11,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
-from ..numerics import as_key, as_states, floating, sum_softplus, sum_softplus_difference
-from ..random_bits import bernoulli, categorical, subkey
+from ..numerics import as_states, floating, sum_softplus, sum_softplus_difference
+from ..random_bits import as_key, bernoulli, categorical, subkey
 from ..spaces import Binary, Categorical
-from .base import Centrable, FastAnnealing, FastFlips, Latent
+from .base import Centrable, FastAnnealing, FastFlips, Latent, layer_sizes, temperature
 from .energy import EnergyModel
 from .rbm import RBM, Offsets
 
@@ -50,15 +49,13 @@ class CategoricalRBM(Latent, FastFlips, Centrable, FastAnnealing):
 
     def __init__(self, weights: Any, visible_bias: Any, hidden_bias: Any, tau: float = 1.0):
         self.weights, self.visible_bias, self.hidden_bias = (floating(x) for x in (weights, visible_bias, hidden_bias))
-        self.tau = float(tau)
+        self.tau = temperature(tau, self.weights, self.visible_bias, self.hidden_bias)
         shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape
         if self.weights.ndim != 3 or 0 in shapes[0] or shapes[1:] != (shapes[0][:2], shapes[0][2:]):
             expected = "weights are (n_visible, n_values, n_hidden), biases (n_visible, n_values) and (n_hidden,)"
             raise InputError(
                 f"CategoricalRBM shapes do not fit: weights {shapes[0]}, visible_bias {shapes[1]}, hidden_bias {shapes[2]}; {expected}"
             )
-        if not (math.isfinite(self.tau) and self.tau > 0):
-            raise InputError(f"tau is {tau}: the temperature must be a positive finite number")
 
     @classmethod
     def init(
@@ -66,6 +63,8 @@ class CategoricalRBM(Latent, FastFlips, Centrable, FastAnnealing):
     ) -> CategoricalRBM:
         """Small Gaussian weights; with `data`, visible biases that give its frequencies (else zero)."""
         space = Categorical(n_visible, n_values)
+        n_visible, n_hidden = layer_sizes(space.size, n_hidden, space.n_values)
+        n_values, tau = space.n_values, temperature(tau)
         weights = 0.01 * jax.random.normal(as_key(key), (n_visible, n_values, n_hidden))
         bias = jnp.zeros((n_visible, n_values))
         if data is not None:

@@ -11,7 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from ..arguments import function, shown, whole
 from ..errors import InputError
+from ..forks import check_process
 from ..numerics import as_states
 from ..spaces import Binary, Categorical, Space
 from .base import Annealable
@@ -36,12 +38,13 @@ class EnergyModel(Annealable):
     _space: Space = eqx.field(static=True)
 
     def __init__(self, energy: Callable[[Any, Any], Any], params: Any, space: Space | int):
-        self.energy = energy
-        self.params = jax.tree.map(jnp.asarray, params)
-        self._space = Binary(space) if isinstance(space, int) else space
-        for leaf in jax.tree.leaves(self.params):
-            if not jnp.issubdtype(leaf.dtype, jnp.floating):
-                raise InputError(f"params must be floating arrays to be learned, got {leaf.dtype}: convert with x.astype(float)")
+        self.energy = function("energy", energy, "the parameters and one state")
+        self.params = _parameters(params)
+        self._space = space if isinstance(space, Space) else Binary(whole("space", space, 1, hint="or pass mpf.Binary(D)"))
+        try:
+            hash(energy)
+        except TypeError:
+            raise InputError("energy cannot be hashed, so no program could be compiled for it: pass a plain function") from None
         try:
             out = jax.eval_shape(energy, self.params, jax.ShapeDtypeStruct((self._space.size,), jnp.result_type(float)))
         except Exception as problem:
@@ -49,8 +52,11 @@ class EnergyModel(Annealable):
                 f"energy(params, v) failed on a state v of shape ({self._space.size},): {problem}. "
                 "Write it as a JAX function of the parameters and one state"
             ) from problem
-        if out.shape != ():
-            raise InputError(f"energy(params, v) returned shape {out.shape}: it must return one number for one state")
+        if getattr(out, "shape", None) != ():
+            what = f"shape {out.shape}" if hasattr(out, "shape") else shown(out)
+            raise InputError(f"energy(params, v) returned {what}: it must return one number for one state")
+        if not jnp.issubdtype(out.dtype, jnp.floating):
+            raise InputError(f"energy(params, v) returned {out.dtype}: it must return a floating number; multiply it by 1.0")
 
     @classmethod
     def examples(cls) -> list[EnergyModel]:
@@ -91,6 +97,25 @@ class EnergyModel(Annealable):
 
     def penalised(self) -> EnergyModel:
         return jax.tree.map(lambda leaf: True, self)
+
+
+def _parameters(params: Any) -> PyTree[Float[Array, ...]]:
+    check_process()
+    try:
+        leaves, structure = jax.tree.flatten(params)
+    except ValueError as problem:
+        raise InputError(f"params are no tree of arrays ({problem}): pass an array, or a dict, list or tuple of arrays") from None
+    return jax.tree.unflatten(structure, [_parameter(leaf) for leaf in leaves])
+
+
+def _parameter(leaf: Any) -> Float[Array, "*shape"]:
+    try:
+        array = jnp.asarray(leaf)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"params hold {shown(leaf)}: pass floating arrays, or a dict, list or tuple of them") from None
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise InputError(f"params must be floating arrays to be learned, got {array.dtype}: convert with x.astype(float)")
+    return array
 
 
 @cache  # one function a space: a new one would compile anew

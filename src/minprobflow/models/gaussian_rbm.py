@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -11,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from ..arguments import number
 from ..errors import InputError
-from ..numerics import as_key, as_states, floating, sum_softplus, sum_softplus_difference
-from ..random_bits import bernoulli, normal, subkey
+from ..numerics import as_states, floating, sum_softplus, sum_softplus_difference
+from ..random_bits import as_key, bernoulli, normal, subkey
 from ..spaces import Binary, Real
-from .base import Centrable, FastAnnealing, Latent
+from .base import Centrable, FastAnnealing, Latent, layer_sizes
 from .energy import EnergyModel
 
 RELATIVE_FLOOR = 1e-3  # of the data's mean variance: a unit's standard deviation stays above 3% of the typical one
@@ -70,7 +70,7 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
     def __init__(self, weights: Any, visible_bias: Any, hidden_bias: Any, log_variance: Any, min_variance: float = RELATIVE_FLOOR):
         parameters = (weights, visible_bias, hidden_bias, log_variance)
         self.weights, self.visible_bias, self.hidden_bias, self.log_variance = (floating(x) for x in parameters)
-        self.min_variance = float(min_variance)
+        self.min_variance = _floor(min_variance)
         shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape, self.log_variance.shape
         if self.weights.ndim != 2 or 0 in shapes[0] or shapes[1:] != (shapes[0][:1], shapes[0][1:], shapes[0][:1]):
             expected = "weights are (n_visible, n_hidden), visible_bias and log_variance (n_visible,), hidden_bias (n_hidden,)"
@@ -78,8 +78,6 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
                 f"GaussianRBM shapes do not fit: weights {shapes[0]}, visible_bias {shapes[1]}, hidden_bias {shapes[2]}, "
                 f"log_variance {shapes[3]}; {expected}"
             )
-        if not (math.isfinite(self.min_variance) and self.min_variance >= 0):
-            raise InputError(f"min_variance is {min_variance}: it must be a finite number, not negative")
 
     @classmethod
     def init(
@@ -93,15 +91,14 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
         >>> GaussianRBM.init(0, n_visible=6, n_hidden=4).variance.round(3).tolist()
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
         """
-        if n_visible < 1 or n_hidden < 1:
-            raise InputError(f"n_visible={n_visible}, n_hidden={n_hidden}: both layers need at least one unit")
+        n_visible, n_hidden = layer_sizes(n_visible, n_hidden)
         mean, variance = np.zeros(n_visible), np.ones(n_visible)
         if data is not None:
             rows = Real(n_visible).check(data).astype(np.float64)
             mean, variance = rows.mean(0), rows.var(0)
             if not variance.any():
                 raise InputError(f"all {len(rows)} rows of the data are equal: pass rows that differ")
-        floor = RELATIVE_FLOOR * float(variance.mean()) if min_variance is None else min_variance
+        floor = RELATIVE_FLOOR * float(variance.mean()) if min_variance is None else _floor(min_variance)
         start = np.maximum(variance, 1.1 * floor)
         if not (start > floor).all():
             column = int(np.argmin(start))
@@ -254,6 +251,10 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
 
     def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
         return as_states(h, self.n_hidden, self.weights.dtype, "hidden")
+
+
+def _floor(min_variance: Any) -> float:
+    return number("min_variance", min_variance, 0, 1e36)  # squares of data are that large at most
 
 
 def _free_energy_of_hidden(model: GaussianRBM, h: Float[Array, " H"]) -> Float[Array, ""]:

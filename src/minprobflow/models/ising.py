@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -11,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
+from ..arguments import room, whole
 from ..errors import InputError
 from ..numerics import as_states, floating, logit
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from ..tables import numbers
-from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear
+from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
 
 
 class Spins(NamedTuple):
@@ -54,11 +54,9 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     def __init__(self, pairs: Any, fields: Any, tau: float = 1.0):
         self.pairs = jnp.triu(_square(floating(pairs)), 1)
         self.fields = floating(fields)
-        self.tau = float(tau)
+        self.tau = temperature(tau, self.pairs, self.fields)
         if self.fields.shape != self.pairs.shape[:1]:
             raise InputError(f"Ising shapes do not fit: couplings {self.pairs.shape}, fields {self.fields.shape}; pass (D, D) and (D,)")
-        if not (math.isfinite(self.tau) and self.tau > 0):
-            raise InputError(f"tau is {tau}: the temperature must be a positive finite number")
 
     @classmethod
     def init(cls, n_visible: int, data: Any = None, tau: float = 1.0) -> Ising:
@@ -67,6 +65,8 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         >>> Ising.init(3, data=[[0, 1, 1], [0, 1, 0]]).fields.round(2).tolist()
         [-1.6100000143051147, 1.6100000143051147, 0.0]
         """
+        n_visible, tau = whole("n_visible", n_visible, 1), temperature(tau)
+        room("the couplings", n_visible, n_visible)
         fields = np.zeros(n_visible, np.float32)
         if data is not None:
             rows = Binary(n_visible).check(data)
@@ -80,9 +80,12 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         Args:
             couplings: J, symmetric with a zero diagonal, or its upper triangle alone.
         """
-        upper = np.triu(np.asarray(_square(numbers(couplings, "couplings").astype(np.float64))), 1)
+        J, h = (numbers(x, name).astype(np.float64) for x, name in ((couplings, "couplings"), (fields, "fields")))
+        upper = np.triu(_square(J), 1)
         symmetric = upper + upper.T
-        return cls(4 * symmetric, 2 * numbers(fields, "fields").astype(np.float64) - 2 * symmetric.sum(1), tau)
+        if h.shape != symmetric.shape[:1]:
+            raise InputError(f"Ising shapes do not fit: couplings {symmetric.shape}, fields {h.shape}; pass (D, D) and (D,)")
+        return cls(4 * symmetric, 2 * h - 2 * symmetric.sum(1), tau)
 
     def to_spins(self) -> Spins:
         """Parameters of the same distribution for spins s = 2v - 1, to double precision."""

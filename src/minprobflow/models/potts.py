@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -11,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
+from ..arguments import room, whole
 from ..errors import InputError
 from ..numerics import as_states, floating
 from ..random_bits import categorical, subkey
 from ..spaces import Categorical
-from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath
+from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath, temperature
 
 
 class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
@@ -46,20 +46,20 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
     def __init__(self, fields: Any, couplings: Any, tau: float = 1.0):
         self.fields = floating(fields)
         self.couplings = floating(couplings)
-        self.tau = float(tau)
+        self.tau = temperature(tau, self.fields, self.couplings)
         shape = self.fields.shape
         if len(shape) != 2 or 0 in shape or self.couplings.shape != shape * 2:
             expected = "fields are (D, q), couplings (D, q, D, q)"
             raise InputError(f"Potts shapes do not fit: fields {shape}, couplings {self.couplings.shape}; {expected}")
-        if not (math.isfinite(self.tau) and self.tau > 0):
-            raise InputError(f"tau is {tau}: the temperature must be a positive finite number")
         if not isinstance(self.couplings, jax.core.Tracer):
             _check_symmetry(np.asarray(self.couplings))
 
     @classmethod
     def init(cls, size: int, n_values: int, data: Any = None, tau: float = 1.0) -> Potts:
         """Independent units: no couplings; with `data`, fields that give its frequencies (else zero)."""
-        space = Categorical(size, n_values)
+        space, tau = Categorical(size, n_values), temperature(tau)
+        size, n_values = space.size, space.n_values
+        room("the couplings", *(size, n_values) * 2)
         fields = jnp.zeros((size, n_values))
         if data is not None:
             fields = tau * space.logits(jnp.asarray(space.mean_features(space.check(data), pseudocount=0.5), float))
@@ -124,6 +124,7 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
         """
         blocks = self.zero_sum().couplings
         if leave_out is not None:
+            leave_out = whole("leave_out", leave_out, 0, self.space.n_values - 1)
             blocks = jnp.delete(jnp.delete(blocks, leave_out, 1), leave_out, 3)
         norms = jnp.sqrt(jnp.sum(blocks**2, (1, 3)))
         of_unit = jnp.sum(norms, 1) / (norms.shape[0] - 1)

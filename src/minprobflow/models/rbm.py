@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -12,11 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import as_key, as_states, floating, logit, sum_softplus, sum_softplus_difference
-from ..random_bits import bernoulli, subkey
+from ..numerics import as_states, floating, logit, sum_softplus, sum_softplus_difference
+from ..random_bits import as_key, bernoulli, subkey
 from ..spaces import Binary
 from . import rbm_sums
-from .base import Centrable, FastAnnealing, FastFlips, FastSums, Latent
+from .base import Centrable, FastAnnealing, FastFlips, FastSums, Latent, layer_sizes, temperature
 from .rbm_flips import flip_differences
 
 NARROW = 32  # hidden units up to which the visible logits are written out where they are used
@@ -59,7 +58,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         self.weights = floating(weights)
         self.visible_bias = floating(visible_bias)
         self.hidden_bias = floating(hidden_bias)
-        self.tau = float(tau)
+        self.tau = temperature(tau, self.weights, self.visible_bias, self.hidden_bias)
         shapes = self.weights.shape, self.visible_bias.shape, self.hidden_bias.shape
         if self.weights.ndim != 2 or shapes[1:] != ((shapes[0][0],), (shapes[0][1],)):
             swapped = self.weights.ndim == 2 and shapes[1:] == ((shapes[0][1],), (shapes[0][0],))
@@ -67,8 +66,6 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
             raise InputError(f"RBM shapes do not fit: weights {shapes[0]}, visible_bias {shapes[1]}, hidden_bias {shapes[2]}; {remedy}")
         if 0 in shapes[0]:
             raise InputError(f"RBM weights have shape {shapes[0]}: both layers need at least one unit")
-        if not (math.isfinite(self.tau) and self.tau > 0):
-            raise InputError(f"tau is {tau}: the temperature must be a positive finite number")
 
     @classmethod
     def init(cls, key: Key[Array, ""] | Any, n_visible: int, n_hidden: int, data: Any = None, tau: float = 1.0) -> RBM:
@@ -77,8 +74,8 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         >>> RBM.init(0, n_visible=6, n_hidden=4).weights.shape
         (6, 4)
         """
-        if n_visible < 1 or n_hidden < 1:
-            raise InputError(f"n_visible={n_visible}, n_hidden={n_hidden}: both layers need at least one unit")
+        n_visible, n_hidden = layer_sizes(n_visible, n_hidden)
+        tau = temperature(tau)
         weights = 0.01 * jax.random.normal(as_key(key), (n_visible, n_hidden))
         bias = np.zeros(n_visible, np.float32)
         if data is not None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..arguments import flag
 from ..connectivity import one_flip
 from ..connectivity.base import Flow
 from ..models.base import Model
@@ -35,6 +36,7 @@ class MPF1Flip(RuleSpec):
 
     def __post_init__(self) -> None:
         check_odd(self.o)
+        object.__setattr__(self, "log", flag("log", self.log))
 
     def check(self, model: Model) -> None:
         discrete(model.space, "MPF-1flip")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from jaxtyping import Array
 
+from ..arguments import number, whole
 from ..connectivity import gibbs
 from ..connectivity.gibbs import Start
 from ..errors import InputError
@@ -33,12 +34,11 @@ class ParticleRule(RuleSpec):
     def __post_init__(self) -> None:
         for field in ("k", "refresh", "n_particles"):
             value = getattr(self, field)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise InputError(f"{self.name}: {field}={value}, it must be a whole number of at least 1")
+            if field != "n_particles" or value is not None:
+                object.__setattr__(self, field, whole(f"{self.name}: {field}", value, 1))
+        object.__setattr__(self, "min_ess", number(f"{self.name}: min_ess", self.min_ess, 0, 1, hint="it is a share of the particles"))
         if self.start == "both" and self.n_particles == 1:
             raise InputError(f"{self.name}: n_particles=1, it needs at least 2: half start at the data, half persist")
-        if not 0 <= self.min_ess <= 1:
-            raise InputError(f"{self.name}: min_ess={self.min_ess}, it is a share between 0 and 1")
 
     def build(self, batch_size: int) -> Rule:
         n_particles = self.n_particles or max(batch_size, 2)

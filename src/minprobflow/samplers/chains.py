@@ -10,14 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, Num
 
+from .. import arguments
+from ..arguments import function, room, whole
 from ..errors import InputError
-from ..models.base import Model
-from ..random_bits import subkey
+from ..models.base import Model, as_model
+from ..numerics import as_states
+from ..random_bits import as_key, subkey
 from ..tables import numbers
 from .kernels import Kernel, default_kernel
 
 
-@partial(jax.jit, static_argnames="kernel")
 def run(
     key: Key[Array, ""],
     model: Model,
@@ -27,6 +29,21 @@ def run(
     held: Bool[Array, "#chains D"] | None = None,
 ) -> Float[Array, "chains D"]:
     """The chains after `steps` steps. Any number of steps, one compilation."""
+    steps = steps if isinstance(steps, jax.Array) else whole("steps", steps)
+    v = as_states(v, as_model(model).space.size, jnp.result_type(float))
+    held = held if held is None or isinstance(held, jax.Array) else _mask(held, v.shape)
+    return _run(as_key(key), model, v, steps, function("kernel", kernel, "a key, a model, states and a mask"), held)
+
+
+@partial(jax.jit, static_argnames="kernel")
+def _run(
+    key: Key[Array, ""],
+    model: Model,
+    v: Float[Array, "chains D"],
+    steps: int | Int[Array, ""],
+    kernel: Kernel,
+    held: Bool[Array, "#chains D"] | None,
+) -> Float[Array, "chains D"]:
     return jax.lax.fori_loop(0, steps, lambda i, v: kernel(subkey(key, i), model, v, held), v)
 
 
@@ -50,14 +67,19 @@ def sample(
     >>> mpf.sample(mpf.RBM.init(0, 6, 4), n=3, steps=10).shape
     (3, 6)
     """
-    if steps < 0 or n < 1:
-        raise InputError(f"n={n}, steps={steps}: ask for at least one chain and not less than zero steps")
+    space = as_model(model, finite=True).space
+    n, steps = whole("n", n, 1), whole("steps", steps)
+    key_start, key_run = jax.random.split(as_key(arguments.seed("seed", seed)))
     if held is not None and start is None:
         raise InputError("held units need values: pass the rows that hold them as start=")
-    key_start, key_run = jax.random.split(jax.random.key(seed))
-    v = model.space.noise(key_start, n) if start is None else jnp.asarray(model.space.check(start, "start")).astype(float)
+    if start is None:
+        room("the samples", n, space.size)
+        v = space.noise(key_start, n)
+    else:
+        v = jnp.asarray(space.check(start, "start")).astype(float)
     mask = None if held is None else _mask(held, v.shape)
-    return np.asarray(run(key_run, model, v, steps, kernel or default_kernel(model), mask)).astype(model.space.dtype)
+    kernel = default_kernel(model) if kernel is None else kernel
+    return np.asarray(run(key_run, model, v, steps, kernel, mask)).astype(space.dtype)
 
 
 def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100, seed: int = 0) -> Float[np.ndarray, "n D"]:
@@ -67,13 +89,16 @@ def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100,
 
     Runs one chain a row with the observed units held, and averages its states after `burn_in` steps.
     """
+    space = as_model(model, finite=True).space
     rows = numbers(incomplete, "incomplete", masked_as_nan=True).astype(np.float64)
     missing = np.isnan(rows)
-    v = model.space.check(np.where(missing, 0, rows), "incomplete")
-    if not 0 <= burn_in < steps:
+    v = space.check(np.where(missing, 0, rows), "incomplete")
+    steps, burn_in = whole("steps", steps, 1), whole("burn_in", burn_in)
+    if not burn_in < steps:
         raise InputError(f"burn_in={burn_in}, steps={steps}: burn_in must be at least 0 and less than steps")
-    means = _held_means(jax.random.key(seed), model, jnp.asarray(v).astype(float), ~missing, burn_in, steps, default_kernel(model))
-    return np.where(missing, model.space.best_guess(np.asarray(means)), rows)
+    key = as_key(arguments.seed("seed", seed))
+    means = _held_means(key, model, jnp.asarray(v).astype(float), ~missing, burn_in, steps, default_kernel(model))
+    return np.where(missing, space.best_guess(np.asarray(means)), rows)
 
 
 @partial(jax.jit, static_argnames="kernel")
@@ -96,7 +121,7 @@ def _held_means(
 
 
 def _mask(held: Any, shape: tuple[int, ...]) -> Bool[Array, "n D"]:
-    mask = np.asarray(held).astype(bool)
+    mask = numbers(held, "held").astype(bool)
     if mask.shape not in (shape, shape[1:]):
         raise InputError(f"held has shape {mask.shape}: pass one flag a unit {shape[1:]} or one a row and unit {shape}")
     return jnp.broadcast_to(mask, shape)

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from ..errors import InputError
-from ..models.base import FastHeatBath, Latent, Model
-from ..random_bits import subkey
+from ..models.base import FastHeatBath, Latent, Model, as_model
+from ..random_bits import as_key, subkey
 from ..spaces import discrete
 
 Kernel = Callable[..., Array]
@@ -23,6 +23,7 @@ def block_gibbs(
     key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
 ) -> Float[Array, "chains D"]:
     """h ~ p(h | v), then v ~ p(v | h)."""
+    as_model(model)
     if not isinstance(model, Latent):
         raise InputError(f"block Gibbs needs a hidden layer, {type(model).__name__} has none: use the heat_bath kernel")
     drawn = model.sample_visible(subkey(key, 1), model.sample_hidden(subkey(key, 0), v))
@@ -33,9 +34,11 @@ def heat_bath(
     key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
 ) -> Float[Array, "chains D"]:
     """One sweep that redraws each unit in turn from its conditional given all others. Needs only an energy."""
+    as_model(model)
     if isinstance(model, FastHeatBath):
         return model.sweep(key, v, held)
     space = discrete(model.space, "the heat bath")
+    key = as_key(key)
 
     def redraw(v: Array, site: Array) -> tuple[Array, None]:
         candidates = space.site_states(v, site)
@@ -49,4 +52,4 @@ def heat_bath(
 
 def default_kernel(model: Model) -> Kernel:
     """Block Gibbs where there is a hidden layer, else the heat bath."""
-    return block_gibbs if isinstance(model, Latent) else heat_bath
+    return block_gibbs if isinstance(as_model(model), Latent) else heat_bath

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from ..arguments import whole
 from ..errors import InputError
-from ..models.base import Annealable, Model
+from ..models.base import Annealable, Model, as_model
+from ..numerics import as_states, floating
+from ..random_bits import as_key
 from .kernels import default_kernel
 
 
@@ -37,11 +41,25 @@ def parallel_tempering(
     Args:
         base: independent units to heat towards; by default all states equally likely (beta is then 1/temperature).
     """
+    as_model(model, finite=True)
     if not isinstance(model, Annealable):
         raise InputError(f"{type(model).__name__} has no path of models to temper along: it must be Annealable")
-    if states.ndim != 3 or states.shape[0] != betas.shape[0] or states.shape[0] < 2:
+    states, betas = as_states(states, model.space.size, jnp.result_type(float)), _inverse_temperatures(betas)
+    if states.ndim != 3 or betas.ndim != 1 or states.shape[0] != betas.shape[0] or states.shape[0] < 2 or states.shape[1] < 1:
         raise InputError(f"states {states.shape} and betas {betas.shape}: pass (temperatures, chains, D) with two or more temperatures")
-    return _run(key, model, states, betas, steps, model.base(model.space.even_means()) if base is None else base)
+    if base is None:
+        base = model.base(model.space.even_means())
+    elif type(as_model(base, "base")) is not type(model) or base.space != model.space:
+        raise InputError(f"base is another kind of model than the {type(model).__name__}: make it with model.base(mean)")
+    steps = steps if isinstance(steps, jax.Array) else whole("steps", steps)
+    return _run(as_key(key), model, states, betas, steps, base)
+
+
+def _inverse_temperatures(betas: Any) -> Float[Array, "*shape"]:
+    betas = floating(betas, "betas")
+    if not isinstance(betas, jax.core.Tracer) and not (np.isfinite(betas).all() and (np.asarray(betas) >= 0).all()):
+        raise InputError("betas must be finite and not negative: pass inverse temperatures such as jnp.linspace(0, 1, 16)")
+    return betas
 
 
 @jax.jit

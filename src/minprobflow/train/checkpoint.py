@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import files
-from ..errors import DamagedFileError, ModelFileError
+from .. import arguments, files
+from ..arguments import shown
+from ..errors import DamagedFileError, InputError, ModelFileError
 from .state import TrainState
 
 KIND = "train_state"
@@ -22,11 +23,12 @@ KIND = "train_state"
 
 def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
     """Write a training state, atomically, with the settings a resumed run must share."""
-    files.write_atomically(path, state_to_bytes(state, settings))
+    files.write_atomically(arguments.path("path", path), state_to_bytes(state, settings))
 
 
 def state_to_bytes(state: TrainState, settings: Mapping[str, Any] | None = None) -> bytes:
     """What `save_state` writes."""
+    _check_settings(settings)
     tensors = {name: np.asarray(_plain(leaf)) for name, leaf in _named_leaves(state)}
     return files.pack(tensors, {"kind": KIND, "settings": files.as_json(settings or {})})
 
@@ -36,7 +38,8 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
 
     Raises if the file was written under other settings, and names those that differ.
     """
-    tensors, metadata = files.read(path)
+    _check_settings(settings)
+    tensors, metadata = files.read(arguments.path("path", path))
     if metadata["kind"] != KIND:
         raise ModelFileError(f"{path} holds a {metadata['kind']!r}, not a training state: mpf.load reads models")
     if settings is not None:
@@ -107,7 +110,14 @@ def previous(path: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(path)}.previous")
 
 
+def _check_settings(settings: Any) -> None:
+    if settings is not None and not (isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings)):
+        raise InputError(f"settings={shown(settings)}: pass a dict with names as keys")
+
+
 def _named_leaves(state: TrainState) -> list[tuple[str, jax.Array]]:
+    if not isinstance(state, TrainState) or not all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(state)):
+        raise InputError(f"the training state is {shown(state)}: pass the state of a fit (fit.state)")
     return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in jax.tree.leaves_with_path(state)]
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, UInt8
 
+from ..arguments import choice, flag, number, whole
 from ..errors import InputError
-from ..models.base import LogLinear, Model
+from ..models.base import LogLinear, Model, as_model
 from ..numerics import as_float64, double_precision, sum_softplus
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
@@ -84,17 +85,14 @@ def fit_convex(
     >>> fit.converged, fit.model.couplings.shape
     (True, (64, 64))
     """
+    as_model(model, finite=True)
     if not isinstance(model, LogLinear):
         raise InputError(f"the objective is not known to be convex for {type(model).__name__}: use mpf.fit, or a model such as mpf.Ising")
-    if objective not in OBJECTIVES:
-        raise InputError(f"unknown convex objective {objective!r}: use {' or '.join(OBJECTIVES)}")
-    if not (0 <= l1 < np.inf and 0 <= l2 < np.inf and tolerance > 0 and max_iterations >= 1):
-        raise InputError(
-            f"l1={l1}, l2={l2}, tolerance={tolerance}, max_iterations={max_iterations}: "
-            "penalties must be finite and not negative, the other two positive"
-        )
-    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(model)):
-        raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
+    choice("objective", objective, OBJECTIVES)
+    l1, l2, tolerance = number("l1", l1, 0), number("l2", l2, 0), number("tolerance", tolerance, above=0)
+    max_iterations = whole("max_iterations", max_iterations, 1)
+    if progress is not None:
+        flag("progress", progress)
     rows, share = counted(model.space.check(data), counts)
     show = progress or (progress is None and sys.stderr.isatty())
     with double_precision():

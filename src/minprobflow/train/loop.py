@@ -16,9 +16,12 @@ import numpy as np
 import optax
 from jaxtyping import Num
 
+from .. import arguments
+from ..arguments import flag, shown, whole
 from ..errors import InputError, TrainingDiverged
-from ..models.base import Model
+from ..models.base import Model, as_model
 from ..numerics import all_finite
+from ..random_bits import as_key
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from .callbacks import Progress
@@ -26,6 +29,8 @@ from .checkpoint import load_checkpoint, save_checkpoint
 from .epoch import arrangement, run_epoch, start
 from .settings import Settings
 from .state import Metrics, TrainState
+
+MAX_SEEDS = 10_000
 
 
 class Epoch(NamedTuple):
@@ -46,8 +51,16 @@ class Fit(NamedTuple):
     state: TrainState
     history: list[dict[str, Any]]  # per epoch: its number, the metrics' means, seconds
 
+    def __repr__(self) -> str:
+        """Short: the arrays are in `model` and `state`."""
+        n, replicas = len(self.history), np.size(self.state.step)
+        done = f"{replicas} x " if np.ndim(self.state.step) else ""
+        figures = ", ".join(f"{name} {np.mean(value):.4g}" for name, value in (self.history[-1] if n else {}).items() if name != "epoch")
+        return f"Fit({done}{type(self.model).__name__}, {n} epochs to update {int(np.max(self.state.step))}{figures and ': ' + figures})"
+
     def replica(self, i: int) -> Model:
         """One of the models trained at once with `seeds`."""
+        i = whole("i", i)
         n = len(np.atleast_1d(self.state.step))
         if not 0 <= i < n or np.ndim(self.state.step) == 0:
             raise InputError(f"there is no replica {i}: " + (f"there are {n}" if np.ndim(self.state.step) else "train with seeds="))
@@ -105,15 +118,20 @@ def fit(
     >>> mpf.fit(rbm, digits.train, rule="cd", k=1, epochs=2).model.weights.shape
     (64, 8)
     """
+    _check_types(callbacks, resume, state, progress)
     if resume and (checkpoint is None or state is not None):
         raise InputError("resume=True goes on from the file named by checkpoint=: pass that, and no state=")
     spec = find_rule(rule, **rule_settings)
-    keys = [jax.random.key(seed + i) for i in range(seeds or 1)]
-    starts = [model] if isinstance(model, Model) else [model(key) for key in keys]
+    seeds = None if seeds is None else whole("seeds", seeds, 1, MAX_SEEDS)
+    seed = arguments.seed("seed", seed, seeds or 1)
+    keys = [as_key(seed + i) for i in range(seeds or 1)]
+    starts = _starts(model, keys)
+    checkpoint = None if checkpoint is None else arguments.path("checkpoint", checkpoint)
     rows = starts[0].space.check(data)
     settings = Settings(spec, epochs, batch_size, optimizer, learning_rate, centred, l1, l2, average, seed, seeds)
     settings = settings.checked(starts[0], rows)
     record = {**settings.record(), "model": _description(starts[0]), "data": _digest(rows)}
+    epochs, batch_size = settings.epochs, settings.batch_size
     device_data, batches = jnp.asarray(rows), len(rows) // batch_size
     epoch_of = partial(
         run_epoch,
@@ -150,13 +168,34 @@ def fit(
     return Fit(state.average or state.model, state, history)
 
 
+def _starts(model: Any, keys: list[jax.Array]) -> list[Model]:
+    """The model to start from, or one for each key."""
+    if isinstance(model, Model | type) or not callable(model):
+        return [as_model(model)]
+    try:
+        models = [model(key) for key in keys]
+    except TypeError as problem:
+        raise InputError(f"model(key) failed: {problem}. Pass a model, or a function key -> model") from problem
+    return [as_model(made, "model(key)") for made in models]
+
+
+def _check_types(callbacks: Any, resume: Any, state: Any, progress: Any) -> None:
+    flag("resume", resume)
+    if progress is not None:
+        flag("progress", progress)
+    if not isinstance(callbacks, Sequence) or not all(callable(callback) for callback in callbacks):
+        raise InputError(f"callbacks={shown(callbacks)}: pass a list of functions of an Epoch")
+    if state is not None and not isinstance(state, TrainState):
+        raise InputError(f"state={shown(state)}: pass the state of a fit (fit.state), or one that mpf.load_state read")
+
+
 def begin(
     model: Model, data: Any, rule: RuleSpec, *, batch_size: int = 100, centred: bool | None = None, l2: float = 0.0, seed: int = 0
 ) -> TrainState:
     """The state that `fit` with these settings starts from, for when it is needed apart: a saved one is read into it."""
-    rows = model.space.check(data)
+    rows = as_model(model).space.check(data)
     settings = Settings(rule, 1, batch_size, "sgd", None, centred, 0.0, l2, None, seed, None).checked(model, rows)
-    return _begin(settings, [jax.random.key(seed)], [model], jnp.asarray(rows))
+    return _begin(settings, [as_key(seed, "seed")], [model], jnp.asarray(rows))
 
 
 def _begin(settings: Settings, keys: list[jax.Array], starts: list[Model], data: jax.Array) -> TrainState:

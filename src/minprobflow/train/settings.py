@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 
+from ..arguments import choice, flag, number, whole
 from ..errors import InputError
-from ..models.base import Centrable, Model
-from ..numerics import all_finite
+from ..models.base import Centrable, Model, as_model
 from ..rules import RuleSpec
 from .optimizer import OPTIMIZERS, Rate, build, decaying_rate
 
@@ -37,49 +37,48 @@ class Settings:
 
     def checked(self, model: Model, rows: np.ndarray) -> Settings:
         """These settings with the defaults filled in; raises on what cannot work with this model and data."""
-        for name in ("epochs", "batch_size", "seed", "seeds"):
-            if not isinstance(getattr(self, name), int | np.integer | None):
-                raise InputError(f"{name}={getattr(self, name)!r}: it must be a whole number")
-        if self.epochs < 1:
-            raise InputError(f"epochs={self.epochs}: train for at least one")
-        if not 1 <= self.batch_size <= len(rows):
-            raise InputError(f"batch_size={self.batch_size} does not fit {len(rows)} examples: choose one from 1 to {len(rows)}")
-        if self.seeds is not None and self.seeds < 1:
-            raise InputError(f"seeds={self.seeds}: train at least one replica")
-        if not (0 <= self.l1 < math.inf and 0 <= self.l2 < math.inf):
-            raise InputError(f"l1={self.l1}, l2={self.l2}: penalties must be finite and not negative")
-        if not bool(all_finite(model)):
-            raise InputError("the model to start from has non-finite parameters: start from a fresh or an earlier one")
+        plain: dict[str, Any] = {
+            "epochs": whole("epochs", self.epochs, 1),
+            "batch_size": whole("batch_size", self.batch_size, 1, len(rows), hint=f"there are {len(rows)} examples"),
+            "l1": number("l1", self.l1, 0, hint="it is the strength of a penalty"),
+            "l2": number("l2", self.l2, 0, hint="it is the strength of a penalty"),
+        }
+        as_model(model, finite=True)
         self.rule.check(model)
-        return dataclasses.replace(self, learning_rate=self._rate(), centred=self._centred(model), average=self._average())
+        return dataclasses.replace(self, **plain, learning_rate=self._rate(), centred=self._centred(model), average=self._average())
 
     def _rate(self) -> float | Callable[..., Any] | None:
-        if not isinstance(self.optimizer, str):
+        if isinstance(self.optimizer, optax.GradientTransformation):
             if self.learning_rate is not None:
                 raise InputError("an optax optimiser brings its own learning rate: drop learning_rate=, or name the optimizer")
             return None
-        if self.optimizer not in OPTIMIZERS:
-            raise InputError(f"unknown optimizer {self.optimizer!r}: use one of {', '.join(OPTIMIZERS)}, or an optax optimiser")
+        choice("optimizer", self.optimizer, OPTIMIZERS, hint=", or an optax optimiser")
         if self.learning_rate is None:
             return OPTIMIZERS[self.optimizer].scale * self.rule.default_rate
-        number = isinstance(self.learning_rate, int | float | np.number)
-        if not callable(self.learning_rate) and not (number and math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InputError(f"learning_rate={self.learning_rate}: it must be a positive finite number")
+        if not callable(self.learning_rate) or isinstance(self.learning_rate, type):
+            return number("learning_rate", self.learning_rate, above=0, hint="or an optax schedule")
+        try:
+            rate = jax.eval_shape(self.learning_rate, jax.ShapeDtypeStruct((), jnp.result_type(int)))
+            scalar = rate.shape == () and not jnp.issubdtype(rate.dtype, jnp.complexfloating)
+        except Exception as problem:
+            raise InputError(f"learning_rate(step) failed: {problem}. Pass a number, or an optax schedule") from problem
+        if not scalar:
+            raise InputError(f"learning_rate(step) returned shape {rate.shape}: it must return one number")
         return self.learning_rate
 
     def _centred(self, model: Model) -> bool:
+        if self.centred is not None:
+            flag("centred", self.centred)
         if self.centred and not isinstance(model, Centrable):
             raise InputError(f"{type(model).__name__} has no centred gradient: pass centred=False, or leave it out")
         if self.centred is None:
             return isinstance(model, Centrable) and self.optimizer != "adam"
-        return self.centred
+        return bool(self.centred)
 
     def _average(self) -> float | None:
-        if self.average is None or self.average == "polyak":
+        if self.average is None or (isinstance(self.average, str) and self.average == "polyak"):
             return None if self.average is None else 1.0
-        if isinstance(self.average, str) or not 0 < self.average <= 1:
-            raise InputError(f'average={self.average!r}: give a decay between 0 and 1, or "polyak"')
-        return float(self.average)
+        return number("average", self.average, high=1, above=0, hint='it is a decay such as 0.999, or "polyak"')
 
     def transformation(self) -> optax.GradientTransformationExtraArgs:
         """The gradient transformation (after `checked`)."""
