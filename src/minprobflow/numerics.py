@@ -70,6 +70,17 @@ def _is_jax(x: Any) -> bool:
     return isinstance(x, jax.Array) or (isinstance(x, np.ndarray) and x.dtype.kind == "V" and jnp.issubdtype(x.dtype, jnp.floating))
 
 
+def along(row: Float[Array, "*rest"], x: Float[Array, "*batch *rest"]) -> Float[Array, "*ones *rest"]:
+    """`row` with leading axes of length one, as many as `x` has more: JAX may be set to refuse to add them by itself."""
+    return jnp.expand_dims(row, tuple(range(x.ndim - row.ndim)))
+
+
+def affine(x: Float[Array, "*batch n"], weights: Float[Array, "n m"], bias: Float[Array, " m"]) -> Float[Array, "*batch m"]:
+    """x W + b."""
+    product = x @ weights
+    return product + along(bias, product)
+
+
 @jax.jit
 def logit(mean: Any) -> Any:
     """log(mean / (1 - mean))."""

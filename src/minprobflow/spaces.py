@@ -139,7 +139,7 @@ class Binary(Discrete):
         return (self.size,)
 
     def states(self, index: Int[Array, " n"]) -> Float[Array, "n size"]:
-        bits = index[:, None] >> jnp.arange(self.size, dtype=index.dtype)
+        bits = index[:, None] >> jnp.arange(self.size, dtype=index.dtype)[None]
         return (bits & 1).astype(jnp.float32)
 
     def site_states(self, v: Float[Array, "*batch size"], site: Int[Array, ""]) -> Float[Array, "values *batch size"]:
@@ -224,7 +224,7 @@ class Categorical(Discrete):
 
     def not_own(self, table: Float[Array, "*batch size values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size others"]:
         """A table over all values of each unit without the entry of the value it has: in the order of `others`."""
-        values = jnp.arange(self.n_values - 1, dtype=v.dtype)
+        values = jnp.arange(self.n_values - 1, dtype=v.dtype).reshape((1,) * v.ndim + (-1,))
         return jnp.where(values < v[..., None], table[..., :-1], table[..., 1:])
 
     def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
@@ -232,7 +232,8 @@ class Categorical(Discrete):
 
     def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch size *values"]:
         """One-hot."""
-        return (v[..., None] == jnp.arange(self.n_values, dtype=v.dtype)).astype(v.dtype)
+        values = jnp.arange(self.n_values, dtype=v.dtype).reshape((1,) * v.ndim + (-1,))
+        return (v[..., None] == values).astype(v.dtype)
 
     def log_norm(self, logits: Float[Array, "*batch size *values"]) -> Float[Array, "*batch"]:
         return jnp.sum(logsumexp(logits, axis=-1), -1)

@@ -35,4 +35,5 @@ def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D 
 
 def log_odds_of_change(model: Model, v: Float[Array, "B D"], site: Int[Array, ""]) -> Float[Array, " B"]:
     """log of the odds that this unit, redrawn given all others, changes: sum over its other values of exp(F(v) - F(changed))."""
-    return logsumexp(model.free_energy(v) - model.free_energy(discrete(model.space, "one-flip connectivity").others(v, site)), axis=0)
+    others = discrete(model.space, "one-flip connectivity").others(v, site)
+    return logsumexp(model.free_energy(v)[None] - model.free_energy(others), axis=0)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..errors import InputError
-from ..numerics import as_states, floating, sum_softplus, sum_softplus_difference
+from ..numerics import along, as_states, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import as_key, bernoulli, categorical, subkey
 from ..spaces import Binary, Categorical
 from .base import Centrable, FastAnnealing, FastFlips, Latent, layer_sizes, temperature
@@ -123,7 +123,7 @@ class CategoricalRBM(Latent, FastFlips, Centrable, FastAnnealing):
         def one_example(row: Array) -> Array:
             x = self.space.features(row)
             of_unit = jnp.einsum("ia,iaj->ij", x, weights)
-            without = hidden_bias + jnp.sum(of_unit, 0) - of_unit
+            without = (hidden_bias + jnp.sum(of_unit, 0))[None] - of_unit
             minus_free_energy = bias + sum_softplus(without[:, None, :] + weights)
             return self.space.not_own(minus_free_energy, row) - jnp.sum(x * minus_free_energy, -1, keepdims=True)
 
@@ -150,12 +150,14 @@ class CategoricalRBM(Latent, FastFlips, Centrable, FastAnnealing):
     def anneal(
         self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
-        hidden, base_hidden = self.hidden_logits(v), base.hidden_bias / self.tau
+        hidden = self.hidden_logits(v)
+        base_hidden = along(base.hidden_bias, hidden) / self.tau
         before, after = ((1 - beta) * base_hidden + beta * hidden for beta in (beta_from, beta_to))
-        biases = jnp.sum(self.space.features(v) * (self.visible_bias - base.visible_bias), (-2, -1)) / self.tau
+        x = self.space.features(v)
+        biases = jnp.sum(x * along(self.visible_bias - base.visible_bias, x), (-2, -1)) / self.tau
         gain = (beta_to - beta_from) * biases + sum_softplus_difference(after, before)
         h = bernoulli(subkey(key, 0), after)
-        visible = (1 - beta_to) * base.visible_bias / self.tau + beta_to * self.visible_logits(h)
+        visible = (1 - beta_to) * along(base.visible_bias, x) / self.tau + beta_to * self.visible_logits(h)
         return categorical(subkey(key, 1), visible), gain
 
     def penalised(self) -> CategoricalRBM:

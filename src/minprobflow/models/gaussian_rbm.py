@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from ..arguments import number
 from ..errors import InputError
-from ..numerics import as_states, floating, sum_softplus, sum_softplus_difference
+from ..numerics import affine, along, as_states, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import as_key, bernoulli, normal, subkey
 from ..spaces import Binary, Real
 from .base import Centrable, FastAnnealing, Latent, layer_sizes
@@ -135,17 +135,18 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
     def energy(self, v: Any, h: Any) -> Float[Array, "*batch"]:
         """E(v,h)."""
         u, h = self._from_bias(v), self._hidden(h)
-        return self._quadratic(u) - jnp.sum((u / self.variance) * (h @ self.weights.T), -1) - h @ self.hidden_bias
+        return self._quadratic(u) - jnp.sum((u / along(self.variance, u)) * (h @ self.weights.T), -1) - h @ self.hidden_bias
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:
         return self._quadratic(self._from_bias(v)) - sum_softplus(self.hidden_logits(v))
 
     def hidden_logits(self, v: Any) -> Float[Array, "*batch H"]:
-        return (self._from_bias(v) / self.variance) @ self.weights + self.hidden_bias
+        u = self._from_bias(v)
+        return affine(u / along(self.variance, u), self.weights, self.hidden_bias)
 
     def visible_logits(self, h: Any) -> Float[Array, "*batch D 2"]:
         mean = self.visible_mean(h)
-        return jnp.stack([mean / self.variance, jnp.broadcast_to(-1 / (2 * self.variance), mean.shape)], axis=-1)
+        return jnp.stack([mean / along(self.variance, mean), jnp.broadcast_to(-1 / (2 * self.variance), mean.shape)], axis=-1)
 
     def hidden_mean(self, v: Any) -> Float[Array, "*batch H"]:
         """p(h_j = 1 | v)."""
@@ -153,21 +154,21 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
 
     def visible_mean(self, h: Any) -> Float[Array, "*batch D"]:
         """E[v | h]."""
-        return self._hidden(h) @ self.weights.T + self.visible_bias
+        return affine(self._hidden(h), self.weights.T, self.visible_bias)
 
     def sample_hidden(self, key: Key[Array, ""], v: Any) -> Float[Array, "*batch H"]:
         return bernoulli(key, self.hidden_logits(v))
 
     def sample_visible(self, key: Key[Array, ""], h: Any) -> Float[Array, "*batch D"]:
         mean = self.visible_mean(h)
-        return mean + jnp.sqrt(self.variance) * normal(key, mean)
+        return mean + along(jnp.sqrt(self.variance), mean) * normal(key, mean)
 
     def transposed(self) -> EnergyModel:
         return EnergyModel(_free_energy_of_hidden, self, Binary(self.n_hidden))
 
     def offsets(self, v: Float[Array, "B D"]) -> Offsets:
         hidden = jnp.mean(self.hidden_mean(v), 0)
-        return Offsets(hidden, jnp.mean((v - self.visible_mean(hidden)) ** 2, 0))
+        return Offsets(hidden, jnp.mean((v - along(self.visible_mean(hidden), v)) ** 2, 0))
 
     def centre(self, gradient: GaussianRBM, offsets: Offsets) -> GaussianRBM:
         # With x the centred coordinates and J = d(plain)/dx the direction is J P J' gradient. P is about the inverse of the Fisher
@@ -224,11 +225,11 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         """The weights lack the constant of `between`, whose sum along the path is zero."""
         hidden = self.hidden_logits(v)
-        before, after = ((1 - beta) * base.hidden_bias + beta * hidden for beta in (beta_from, beta_to))
+        before, after = ((1 - beta) * along(base.hidden_bias, hidden) + beta * hidden for beta in (beta_from, beta_to))
         quadratic = base._quadratic(base._from_bias(v)) - self._quadratic(self._from_bias(v))
         gain = (beta_to - beta_from) * quadratic + sum_softplus_difference(after, before)
-        own, others = beta_to / self.variance, (1 - beta_to) / base.variance
-        mean = own * self.visible_mean(bernoulli(subkey(key, 0), after)) + others * base.visible_bias
+        own, others = along(beta_to / self.variance, v), along((1 - beta_to) / base.variance, v)
+        mean = own * self.visible_mean(bernoulli(subkey(key, 0), after)) + others * along(base.visible_bias, v)
         precision = own + others
         return mean / precision + normal(subkey(key, 1), mean) / jnp.sqrt(precision), gain
 
@@ -244,10 +245,11 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
         return self._with(log_variance=jnp.log(above))
 
     def _quadratic(self, u: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
-        return jnp.sum(u**2 / self.variance, -1) / 2
+        return jnp.sum(u**2 / along(self.variance, u), -1) / 2
 
     def _from_bias(self, v: Any) -> Float[Array, "*batch D"]:
-        return as_states(v, self.space.size, self.weights.dtype, "visible") - self.visible_bias
+        v = as_states(v, self.space.size, self.weights.dtype, "visible")
+        return v - along(self.visible_bias, v)
 
     def _hidden(self, h: Any) -> Float[Array, "*batch H"]:
         return as_states(h, self.n_hidden, self.weights.dtype, "hidden")

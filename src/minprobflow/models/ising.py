@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from ..arguments import room, whole
 from ..errors import InputError
-from ..numerics import as_states, floating, logit
+from ..numerics import affine, as_states, floating, logit
 from ..random_bits import bernoulli, subkey
 from ..spaces import Binary
 from ..tables import numbers
@@ -115,7 +115,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return -(v @ self.fields + jnp.sum((v @ jnp.triu(self.pairs, 1)) * v, -1)) / self.tau
 
     def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D"]:
-        return (1 - 2 * v) * (v @ self.couplings + self.fields) / self.tau
+        return (1 - 2 * v) * affine(v, self.couplings, self.fields) / self.tau
 
     def sweep(
         self, key: Key[Array, ""], v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None

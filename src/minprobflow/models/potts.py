@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from ..arguments import room, whole
 from ..errors import InputError
-from ..numerics import as_states, floating
+from ..numerics import along, as_states, floating
 from ..random_bits import categorical, subkey
 from ..spaces import Categorical
 from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath, temperature
@@ -80,7 +80,7 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:
         x = self.space.features(self._states(v))
-        return -jnp.sum(x * (self.fields + self._local_fields(x)), (-2, -1)) / (2 * self.tau)  # the fields' half, the pairs twice
+        return -jnp.sum(x * (along(self.fields, x) + self._local_fields(x)), (-2, -1)) / (2 * self.tau)  # the fields' half, the pairs twice
 
     def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D others"]:
         x = self.space.features(v)
@@ -96,8 +96,8 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
         first_row = q * jnp.arange(size)
 
         def redraw(v: Array, site: Array) -> tuple[Array, None]:
-            acting = towards[site][first_row + v.astype(first_row.dtype)]  # one row of q numbers for each other unit
-            drawn = categorical(subkey(key, site), (self.fields[site] + jnp.sum(acting, -2)) / self.tau)
+            acting = towards[site][first_row[None] + v.astype(first_row.dtype)]  # one row of q numbers for each other unit
+            drawn = categorical(subkey(key, site), (self.fields[site][None] + jnp.sum(acting, -2)) / self.tau)
             return v.at[:, site].set(drawn if held is None else jnp.where(held[:, site], v[:, site], drawn)), None
 
         return jax.lax.scan(redraw, v, jnp.arange(size))[0]
@@ -137,7 +137,7 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
 
     def centre(self, gradient: Potts, offsets: Float[Array, "D q"]) -> Potts:
         # The centred model is E = -h'(x - f) - (x - f)'J(x - f)/2 with x one-hot, that is h = h_centred - J f.
-        pairs = gradient.couplings - _pairs_only(gradient.fields[:, :, None, None] * offsets)
+        pairs = gradient.couplings - _pairs_only(gradient.fields[:, :, None, None] * offsets[None, None])
         fields = gradient.fields - jnp.einsum("iajb,jb->ia", pairs, offsets)
         return eqx.tree_at(lambda m: (m.fields, m.couplings), gradient, (fields, pairs))
 
@@ -163,7 +163,7 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
         """h_i(a) + sum_j J_ij(a, v_j), for one-hot x."""
         size, q = self.fields.shape
         pairs = _pairs_only(self.couplings).reshape(size * q, size * q)
-        return self.fields + (x.reshape(*x.shape[:-2], size * q) @ pairs).reshape(x.shape)
+        return along(self.fields, x) + (x.reshape(*x.shape[:-2], size * q) @ pairs).reshape(x.shape)
 
     def _states(self, v: Any) -> Float[Array, "*batch D"]:
         return as_states(v, self.space.size, self.fields.dtype)

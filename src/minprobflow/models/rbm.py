@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import as_states, floating, logit, sum_softplus, sum_softplus_difference
+from ..numerics import affine, along, as_states, floating, logit, sum_softplus, sum_softplus_difference
 from ..random_bits import as_key, bernoulli, subkey
 from ..spaces import Binary
 from . import rbm_sums
@@ -114,10 +114,10 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         return -(v @ self.visible_bias) / self.tau - sum_softplus(self.hidden_logits(v))
 
     def hidden_logits(self, v: Any) -> Float[Array, "*batch H"]:
-        return (self._visible(v) @ self.weights + self.hidden_bias) / self.tau
+        return affine(self._visible(v), self.weights, self.hidden_bias) / self.tau
 
     def visible_logits(self, h: Any) -> Float[Array, "*batch D"]:
-        return (self._hidden(h) @ self.weights.T + self.visible_bias) / self.tau
+        return affine(self._hidden(h), self.weights.T, self.visible_bias) / self.tau
 
     def hidden_mean(self, v: Any) -> Float[Array, "*batch H"]:
         """p(h_j = 1 | v)."""
@@ -178,12 +178,13 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
     def anneal(
         self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
-        hidden, base_hidden = self.hidden_logits(v), base.hidden_bias / self.tau  # one product serves weights and sampling
+        hidden = self.hidden_logits(v)  # one product serves weights and sampling
+        base_hidden = along(base.hidden_bias, hidden) / self.tau
         before, after = ((1 - beta) * base_hidden + beta * hidden for beta in (beta_from, beta_to))
         biases = (beta_to - beta_from) * (v @ (self.visible_bias - base.visible_bias)) / self.tau
         gain = biases + sum_softplus_difference(after, before)
         h = bernoulli(subkey(key, 0), after)
-        visible = (1 - beta_to) * base.visible_bias / self.tau + beta_to * self._visible_logits_to_fuse(h)
+        visible = (1 - beta_to) * along(base.visible_bias, h) / self.tau + beta_to * self._visible_logits_to_fuse(h)
         return bernoulli(subkey(key, 1), visible), gain
 
     def penalised(self) -> RBM:
@@ -194,7 +195,8 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
         if self.n_hidden > NARROW:
             return self.visible_logits(h)
         rows = jnp.eye(self.n_hidden, dtype=self.weights.dtype) @ self.weights.T  # a product lays them out anew: no strides
-        return (_sum_of_rows(self._hidden(h), rows) + self.visible_bias) / self.tau
+        logits = _sum_of_rows(self._hidden(h), rows)
+        return (logits + along(self.visible_bias, logits)) / self.tau
 
     def _visible(self, v: Any) -> Float[Array, "*batch D"]:
         return as_states(v, self.space.size, self.weights.dtype, "visible")
@@ -205,7 +207,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
 
 def _sum_of_rows(h: Float[Array, "*batch H"], rows: Float[Array, "H D"]) -> Float[Array, "*batch D"]:
     """h @ rows as a written-out sum."""
-    terms = [h[..., j, None] * rows[j] for j in range(rows.shape[0])]
+    terms = [h[..., j, None] * along(rows[j], h) for j in range(rows.shape[0])]
     while len(terms) > 1:  # in pairs, so that no addition waits for all before it
         terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + terms[len(terms) - len(terms) % 2 :]
     return terms[0]

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..numerics import any_replica
+from ..numerics import affine, any_replica
 
 GROUP = 8
 UNROLL = 3  # examples in one round of the gradient's loop: their changes are added to the total in one pass
@@ -35,10 +35,10 @@ def flip_differences(
         _hidden_part_by_products,
         _hidden_part_by_softplus,
         weights,
-        v @ weights + hidden_bias,
+        affine(v, weights, hidden_bias),
         direction,
     )
-    return direction * visible_bias + hidden
+    return direction * visible_bias[None] + hidden
 
 
 def _products_fit(weights: Float[Array, "D H"]) -> Array:
@@ -67,7 +67,7 @@ def _hidden_part_by_products(
         return carry, jnp.sum(jnp.log(jnp.prod(terms, axis=1)), -1)
 
     _, logs = jax.lax.scan(one_example, None, (activations, direction))
-    return logs + direction * jnp.sum(weights, 1) / 2
+    return logs + direction * jnp.sum(weights, 1)[None] / 2
 
 
 def _hidden_part_by_softplus(
@@ -75,7 +75,7 @@ def _hidden_part_by_softplus(
 ) -> Float[Array, "B D"]:
     def one_example(carry: None, x: tuple[Array, Array]) -> tuple[None, Array]:
         a, d = x
-        return carry, jnp.sum(jax.nn.softplus(a + d[:, None] * weights) - jax.nn.softplus(a), -1)
+        return carry, jnp.sum(jax.nn.softplus(a[None] + d[:, None] * weights) - jax.nn.softplus(a)[None], -1)
 
     return jax.lax.scan(one_example, None, (activations, direction))[1]
 
@@ -88,7 +88,7 @@ def _forward(
 
 def _backward(saved: tuple[Array, Array, Array], cotangent: Float[Array, "B D"]) -> tuple[Array, Array, Array, None]:
     weights, hidden_bias, v = saved
-    activations, direction = v @ weights + hidden_bias, 1 - 2 * v
+    activations, direction = affine(v, weights, hidden_bias), 1 - 2 * v
     on, off = jax.nn.sigmoid(activations), jax.nn.sigmoid(-activations)
     by_weight, by_activation = jax.lax.cond(
         _products_fit(weights), _changes_by_products, _changes_by_sigmoid, weights, activations, on, off, direction, cotangent
@@ -111,8 +111,8 @@ def _changes_by_products(
     def one_example(total: Array, x: tuple[Array, ...]) -> tuple[Array, Array]:
         p, s, d, g = x
         switched_on = (d > 0)[:, None]
-        after = jnp.where(switched_on, s, p) + jnp.where(switched_on, p, s) * grown
-        change = (g[:, None] * (p * s)) * (excess / after)  # in this order a twentieth faster
+        after = jnp.where(switched_on, s[None], p[None]) + jnp.where(switched_on, p[None], s[None]) * grown
+        change = (g[:, None] * (p * s)[None]) * (excess / after)  # in this order a twentieth faster
         return total + change, d @ change
 
     return jax.lax.scan(one_example, jnp.zeros_like(weights), (on, off, direction, cotangent), unroll=UNROLL)
@@ -123,7 +123,7 @@ def _changes_by_sigmoid(
 ) -> tuple[Float[Array, "D H"], Float[Array, "B H"]]:
     def one_example(total: Array, x: tuple[Array, ...]) -> tuple[Array, Array]:
         a, p, d, g = x
-        change = (g * d)[:, None] * (jax.nn.sigmoid(a + d[:, None] * weights) - p)
+        change = (g * d)[:, None] * (jax.nn.sigmoid(a[None] + d[:, None] * weights) - p[None])
         return total + change, d @ change
 
     return jax.lax.scan(one_example, jnp.zeros_like(weights), (activations, on, direction, cotangent))

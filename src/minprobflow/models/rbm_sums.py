@@ -39,7 +39,7 @@ class _Factors(NamedTuple):
     high_bias: Float[Array, " high_bits"]
 
     def high_states(self, index: Int[Array, " n"]) -> Float[Array, "n high_bits"]:
-        bits = (index[:, None] >> jnp.arange(self.high_bias.shape[0])) & 1
+        bits = (index[:, None] >> jnp.arange(self.high_bias.shape[0])[None]) & 1
         return bits.astype(self.low_logits.dtype)
 
     def product_could_overflow(self) -> Bool[Array, ""]:
@@ -92,7 +92,7 @@ def _log_weights(factors: _Factors, index: Int[Array, " n"], unsafe: Bool[Array,
     high = factors.high_states(index)
     high_logits = factors.high_weights @ high.T
     visible_part = jax.lax.cond(unsafe, _by_softplus, _by_products, factors, high_logits)
-    return visible_part + factors.low_linear + (high @ factors.high_bias)[:, None]
+    return visible_part + factors.low_linear[None] + (high @ factors.high_bias)[:, None]
 
 
 def _by_products(factors: _Factors, high_logits: Float[Array, "D n"]) -> Float[Array, "n low"]:
@@ -113,9 +113,9 @@ def _by_products(factors: _Factors, high_logits: Float[Array, "D n"]) -> Float[A
         mantissa, exponent = total
         a, b = group
         for first in range(0, GROUP, factors.subgroup):
-            product = 1 + a[first] * b[first][:, None]
+            product = 1 + a[first][None] * b[first][:, None]
             for i in range(first + 1, first + factors.subgroup):  # unrolled: one fused loop, no reduction
-                product = product * (1 + a[i] * b[i][:, None])
+                product = product * (1 + a[i][None] * b[i][:, None])
             rest, power = split(product)
             mantissa, exponent = mantissa * rest, exponent + power
         if many:

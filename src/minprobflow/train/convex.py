@@ -193,7 +193,7 @@ def _prepared(model: Any, data: _Data, objective: FlipObjective) -> tuple[Array,
 
     def block(v: Array, share: Array) -> tuple[Array, Any]:
         differences = independent.flip_differences(v)
-        curvatures = independent.flip_curvatures(v - data.mean, share[:, None] * second(differences))
+        curvatures = independent.flip_curvatures(v - data.mean[None], share[:, None] * second(differences))
         return share @ objective.over_units(differences), curvatures
 
     total, curvatures = data.sums(block)
