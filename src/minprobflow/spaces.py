@@ -23,6 +23,9 @@ from .tables import refuse_missing, table, within_memory
 
 MAX_SIZE = 2**24  # units: the number of states can still be written down
 
+RELATIVE_FLOOR = 1e-3
+"""least variance of a real unit, as a share of the data's mean variance: its standard deviation stays above 3% of the typical one"""
+
 
 class Space(ABC):
     """All vectors of `size` units: what rules, samplers and sums ask of it.
@@ -65,6 +68,10 @@ class Space(ABC):
     @abstractmethod
     def mean_features(self, rows: Num[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
         """The means of features over `rows` to which every value was added `pseudocount` times (real ones: just over `rows`)."""
+
+    def fitted_logits(self, rows: Num[np.ndarray, "n size"]) -> Float[Array, " size *values"]:
+        """Logits of independent units fitted to `rows`: the most likely ones, kept away from what no row can rule out."""
+        return self.logits(jnp.asarray(self.mean_features(rows)))
 
     @abstractmethod
     def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
@@ -300,7 +307,10 @@ class Real(Space):
         return jnp.sum(mean**2 / (2 * variance) + jnp.log(2 * jnp.pi * variance) / 2, -1)
 
     def logits(self, means: Float[Array, " size *values"]) -> Float[Array, " size *values"]:
-        mean, variance = self.mean_and_variance(means)
+        return self.logits_of_moments(*self.mean_and_variance(means))
+
+    def logits_of_moments(self, mean: Float[Array, "*batch size"], variance: Float[Array, "*batch size"]) -> Float[Array, "*batch size 2"]:
+        """Logits of units with these means and variances."""
         return jnp.stack([mean / variance, -1 / (2 * variance)], axis=-1)
 
     def moments(self, logits: Float[Array, "*batch size 2"]) -> tuple[Array, Array]:
@@ -318,6 +328,12 @@ class Real(Space):
 
     def mean_features(self, rows: Num[np.ndarray, "n size"], pseudocount: float = 1.0) -> Float[np.ndarray, " size *values"]:
         return np.stack([rows.mean(0, np.float64), np.square(rows, dtype=np.float64).mean(0)], axis=-1)
+
+    def fitted_logits(self, rows: Num[np.ndarray, "n size"]) -> Float[Array, " size *values"]:
+        """No variance is below a thousandth of their mean: a constant column would have an infinite density."""
+        variance = rows.var(0, dtype=np.float64)
+        floored = np.maximum(variance, RELATIVE_FLOOR * variance.mean())
+        return self.logits_of_moments(jnp.asarray(rows.mean(0, np.float64)), jnp.asarray(floored))
 
     def mistakes(self, logits: Float[Array, "*batch size *values"], v: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
         return jnp.abs(v - self.moments(logits)[0])

@@ -14,11 +14,9 @@ from ..arguments import number
 from ..errors import InputError
 from ..numerics import affine, along, as_states, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import as_key, bernoulli, normal, subkey
-from ..spaces import Binary, Real
+from ..spaces import RELATIVE_FLOOR, Binary, Real
 from .base import Centrable, FastAnnealing, Latent, layer_sizes
 from .energy import EnergyModel
-
-RELATIVE_FLOOR = 1e-3  # of the data's mean variance: a unit's standard deviation stays above 3% of the typical one
 
 
 class Offsets(NamedTuple):
