@@ -5,6 +5,10 @@ likelihood is exact, and two with 100, by AIS, because a rate that suits a small
 candidate's shortfall is the best candidate's mean validation log-likelihood over seeds, minus its own. The candidate with the least mean
 shortfall over all cases becomes the default. Test rows are reported and play no part in the choice.
 
+Amended once, after three seeds: on Caltech-101 Silhouettes and MNIST single seeds differed by up to 25 nats, so that one seed decided the
+mean over all cases. These two get nine seeds. And where the candidate with the least shortfall is less than two standard errors ahead of
+PCD-5 at 0.2, which was found best on ten other data sets, PCD-5 at 0.2 it is.
+
 One JSON line per (case, setting, seed) goes to results/defaults.jsonl as soon as it is measured; a run that was stopped continues after it.
 Needs nltcs, plants, dna, MNIST and Caltech-101 Silhouettes in MINPROBFLOW_DATA.
 """
@@ -22,7 +26,7 @@ from minprobflow.data import Dataset
 from minprobflow.likelihood import from_log_partition
 
 FILE = RESULTS / "defaults.jsonl"
-SEEDS = (0, 1, 2)
+PRIOR = "PCD-5, rate 0.2"  # what an earlier comparison on ten other data sets was for
 BETAS = 4000  # of AIS, where the likelihood is not exact
 
 
@@ -48,11 +52,12 @@ CANDIDATES = {
 
 
 class Case(NamedTuple):
-    """A data set, the number of its training rows (None: all) and of hidden units."""
+    """A data set, the number of its training rows (None: all), of hidden units and of seeds."""
 
     data: str
     hidden: int = 16
     rows: int | None = None
+    seeds: int = 3
 
     def title(self) -> str:
         slice_ = "" if self.rows is None else f", first {self.rows:,} rows"
@@ -68,8 +73,8 @@ CASES = (
     Case("nltcs"),
     Case("plants"),
     Case("dna"),
-    Case("caltech101-silhouettes"),
-    Case("mnist", rows=2000),
+    Case("caltech101-silhouettes", seeds=9),
+    Case("mnist", rows=2000, seeds=9),
     Case("digits", hidden=100),
     Case("dna", hidden=100),
 )
@@ -111,7 +116,7 @@ def main() -> None:
         data = case.load()
         sizes = [len(data.train), len(data.valid), len(data.test)]
         for name, setting in {**OLD, **CANDIDATES}.items():
-            for seed in SEEDS:
+            for seed in range(case.seeds):
                 plan = {"case": case.title(), "hidden": case.hidden, "rows": sizes, "setting": name, **setting._asdict(), "seed": seed}
                 if key_of(plan) in done:
                     continue
@@ -140,10 +145,19 @@ def shortfalls(found: list[dict]) -> dict[str, list[float]]:
     return below
 
 
+def lead(found: list[dict], name: str, over: str) -> tuple[float, float]:
+    """Mean over cases of how far one setting's validation log-likelihood is above another's, with its standard error over seeds."""
+    differences = [np.subtract(by_setting[name], by_setting[over]) for by_setting in means(found, "valid").values()]  # paired by seed
+    errors = [np.std(difference, ddof=1) / np.sqrt(len(difference)) for difference in differences]
+    return float(np.mean([np.mean(d) for d in differences])), float(np.sqrt(np.sum(np.square(errors))) / len(errors))
+
+
 def chosen(found: list[dict]) -> str:
-    """The candidate with the least mean shortfall."""
+    """The candidate with the least mean shortfall, if it is clearly ahead of the one that was best before."""
     below = shortfalls(found)
-    return min(CANDIDATES, key=lambda name: np.mean(below[name]))
+    best = min(CANDIDATES, key=lambda name: np.mean(below[name]))
+    ahead, error = lead(found, best, PRIOR)
+    return best if ahead > 2 * error else PRIOR
 
 
 if __name__ == "__main__":
