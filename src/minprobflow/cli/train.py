@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
+from .training_display import TrainingDisplay, result_lines
 
 if TYPE_CHECKING:
     from ..runs import RunConfig, RunFolder
@@ -92,7 +91,7 @@ def train(
     else:
         settings = resolve(config, flags)
     try:
-        with _Display(settings, quiet) as show:
+        with TrainingDisplay(settings, quiet) as show:
             summary = train_run(settings, place, resume, show, overwrite)
     except (KeyboardInterrupt, OSError) as stop:
         stop.add_note(_how_to_continue(RunFolder(place), settings))
@@ -100,11 +99,7 @@ def train(
     if as_json:
         print(json.dumps(summary))
         return
-    last = summary["last"]
-    print(f"run       {place}")
-    if "valid" in last:
-        print(f"valid     {last['valid']:.3f} nats ({last['method']}), train {last['train']:.3f}; best at epoch {summary['best_epoch']}")
-    print(f"models    {place}/model.safetensors (last), {place}/best.safetensors (best on validation)")
+    print("\n".join(result_lines(summary)))
 
 
 def _default_place(settings: RunConfig) -> str:
@@ -136,41 +131,3 @@ def _number(text: str, flag: str) -> float:
         return float(text)
     except ValueError as problem:
         raise InputError(f"{flag} {text}: expected a number") from problem
-
-
-class _Display:
-    """Epoch, objective, likelihood, ESS, speed, time left: a live line on a terminal, plain lines elsewhere."""
-
-    def __init__(self, settings: RunConfig, quiet: bool):
-        self.settings, self.quiet = settings, quiet
-        self.bar: Any = None
-
-    def __enter__(self) -> Callable[..., None] | None:
-        if self.quiet:
-            return None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("epoch"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True))
-            self.task = self.bar.add_task("compiling", total=self.settings.epochs)
-            self.bar.start()
-        self.likelihood = ""
-        return self.show
-
-    def show(self, epoch: Any, look: Any) -> None:
-        if look is not None:
-            band = "" if look.stderr == 0 else f" +- {look.stderr:.1f}"
-            self.likelihood = f"  valid {look.valid:.2f}{band}"
-        m = epoch.metrics
-        line = f"objective {float(m['objective']):.4f}{self.likelihood}  ESS {float(m['ess']):.0%}  {epoch.seconds:.2g} s/epoch"
-        if self.bar is not None:
-            self.bar.update(self.task, completed=epoch.number, description=line)
-        else:
-            left = (epoch.epochs - epoch.number) * epoch.seconds
-            print(f"epoch {epoch.number}/{epoch.epochs}  {line}  {left:.0f} s left", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()

@@ -73,3 +73,7 @@ class RuleSpec(ABC):
 
     def check(self, model: Model) -> None:
         """Raise if this rule cannot train this model."""
+
+    def informative(self) -> tuple[str, ...]:
+        """The metrics that tell something about a run with these settings, beside the gradient norm; progress shows them."""
+        return ("objective",)

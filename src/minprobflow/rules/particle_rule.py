@@ -12,6 +12,7 @@ from ..arguments import number, whole
 from ..connectivity import gibbs
 from ..connectivity.gibbs import Start
 from ..errors import InputError
+from ..objectives import probability_flow
 from .base import Rule, RuleSpec, join
 
 
@@ -39,6 +40,15 @@ class ParticleRule(RuleSpec):
         object.__setattr__(self, "min_ess", number(f"{self.name}: min_ess", self.min_ess, 0, 1, hint="it is a share of the particles"))
         if self.start == "both" and self.n_particles == 1:
             raise InputError(f"{self.name}: n_particles=1, it needs at least 2: half start at the data, half persist")
+
+    def informative(self) -> tuple[str, ...]:
+        """Particles drawn at every update have weights of one: the flow's objective is then 0 and the ESS 100%, always.
+
+        A contrast is a difference of free energies whose size says nothing about the fit.
+        """
+        if self.refresh == 1:
+            return ()
+        return ("ess", "objective") if type(self).objective is probability_flow else ("ess",)
 
     def build(self, batch_size: int) -> Rule:
         n_particles = self.n_particles or max(batch_size, 2)

@@ -29,7 +29,7 @@ from ..train.settings import Settings
 from ..versions import version
 from .config import RunConfig
 from .folder import RunFolder
-from .monitor import Glance, glance
+from .monitor import Glance, Monitor, remarks
 
 Show = Callable[[Epoch, Glance | None], Any]
 
@@ -86,13 +86,14 @@ def _train(
 ) -> dict[str, Any]:
     best = _best_so_far(folder)
     begun = time.perf_counter()
+    look_at = Monitor(model, dataset)
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
 
     def record(epoch: Epoch) -> None:
         nonlocal best
         look = None
         if epoch.number % config.evaluate_every == 0 or epoch.number == epoch.epochs:
-            look = glance(epoch.model, dataset, config.seed + epoch.number)
+            look = look_at(epoch.model, config.seed + epoch.number)
             if look.valid > best:
                 best = look.valid
                 model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best})
@@ -114,7 +115,7 @@ def _train(
     )
     model_files.save(trained.model, folder.final, {**provenance, "epoch": config.epochs})
     if not folder.best.exists():  # it was lost after the last epoch
-        valid = glance(trained.model, dataset, config.seed + config.epochs).valid
+        valid = look_at(trained.model, config.seed + config.epochs).valid
         model_files.save(trained.model, folder.best, {**provenance, "epoch": config.epochs, "valid": valid})
     _pictures(folder, trained.model, dataset)
     metrics = folder.read_metrics()
@@ -123,6 +124,8 @@ def _train(
         "epochs": config.epochs,
         "best_epoch": model_files.read_provenance(folder.best).get("epoch"),
         "last": metrics[-1] if metrics else {},
+        "independent_units": look_at.independent,
+        "remarks": remarks(metrics, look_at.independent),
         "seconds": time.perf_counter() - begun,
     }
     write_record(folder.summary_file, summary)

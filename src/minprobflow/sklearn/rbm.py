@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..rules import rule as find_rule
 from ..samplers import sample
 from ..tables import refuse_masked
 from ..train import Epoch, Fit, TrainState, begin, constant_rate, fit, state_from_bytes, state_to_bytes
+from ..train.callbacks import ALWAYS, figures
 from . import bits
 
 
@@ -239,7 +241,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         return {"rule": self._spec(), "batch_size": int(self.batch_size), "l2": float(self.l2), "centred": bool(self.centred)}
 
     def _train(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], **settings: Any) -> Fit:
-        callbacks = [_print] if self.verbose else []
+        callbacks = [partial(_print, (*ALWAYS, *self._spec().informative()))] if self.verbose else []
         return fit(model, rows, **self._settings(), **settings, callbacks=callbacks, progress=False)
 
     def _state_to_go_on_from(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], seed: int) -> TrainState:
@@ -275,7 +277,5 @@ def _filled(rows: UInt8[np.ndarray, "n D"], n: int) -> UInt8[np.ndarray, "m D"]:
     return rows[np.arange(n) % len(rows)]
 
 
-def _print(epoch: Epoch) -> None:
-    figures = {name: float(epoch.metrics[name]) for name in ("objective", "ess", "reconstruction_error")}
-    shown = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in figures.items())
-    print(f"[RBM] Iteration {epoch.number}, {shown}, time = {epoch.seconds:.2f}s")
+def _print(names: tuple[str, ...], epoch: Epoch) -> None:
+    print(f"[RBM] Iteration {epoch.number}, {', '.join(figures(epoch.metrics, names))}, time = {epoch.seconds:.2f}s")

@@ -147,7 +147,7 @@ def fit(
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
     history: list[dict[str, Any]] = []
-    bar = Progress() if progress or (progress is None and sys.stderr.isatty()) else None
+    bar = Progress(spec.informative()) if progress or (progress is None and sys.stderr.isatty()) else None
     try:
         for number in range(int(np.max(state.step)) // batches + 1, epochs + 1):
             begun = time.perf_counter()
