@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import defaults as defaults_plan
 from minprobflow.reproduce.records import spread, standard_error
 
 ROOT = Path(__file__).parent.parent
@@ -496,6 +497,45 @@ def _density_row(row, is_best: bool) -> str:
         f"| {mark}{model}{mark} | {rule} | {rate:g} | {row['l2']:g} | {row['epochs']} | {row['valid']['value']:.3f} "
         f"| {mark}{mean:.3f} +- {spread:.3f}{mark} | +- {row['test'][0]['stderr_over_examples']:.2f} | {how} |"
     )
+
+
+def defaults() -> str:
+    found = defaults_plan.records()
+    if not found:
+        raise FileNotFoundError(2, "not measured", str(defaults_plan.FILE))
+    chosen, settings = defaults_plan.chosen(found), {**defaults_plan.OLD, **defaults_plan.CANDIDATES}
+    heads = {name: f"{name}{' (now the default)' if name == chosen else ''}" for name in settings}
+    tables = []
+    for part, title in (("valid", "validation"), ("test", "test")):
+        lines = [f"| {title} | " + " | ".join(heads.values()) + " |", "|---|" + "---|" * len(settings)]
+        for case, by_setting in defaults_plan.means(found, part).items():
+            cells = [f"{np.mean(by_setting[name]):.2f} ± {standard_error(by_setting[name]):.2f}" for name in settings]
+            lines.append(f"| {case} | " + " | ".join(cells) + " |")
+        if part == "valid":
+            below = defaults_plan.shortfalls(found)
+            lines.append(
+                "| *mean (worst) below the best candidate* | "
+                + " | ".join(f"*{np.mean(below[n]):.2f} ({max(below[n]):.2f})*" for n in settings)
+                + " |"
+            )
+        tables.append("\n".join(lines))
+    leads = []
+    for name in defaults_plan.CANDIDATES:
+        if name != defaults_plan.PRIOR:
+            ahead, error = defaults_plan.lead(found, name, defaults_plan.PRIOR)
+            leads.append(f"{name} is {ahead:+.2f} ± {error:.2f} from {defaults_plan.PRIOR}")
+    told = "; ".join(
+        f"{name}: {s.rule.upper()}-{s.k}, rate {s.learning_rate:g}, batch {s.batch_size}, {s.epochs} epochs"
+        for name, s in defaults_plan.OLD.items()
+    )
+    about = found[-1]["machine"]
+    noisy = ", ".join(f"{case.title()}: {case.seeds}" for case in defaults_plan.CASES if case.seeds > 3)
+    tables.append(f"Mean over cases, validation, paired by seed: {'; '.join(leads)}.")
+    tables.append(
+        f"Nats, mean over 3 seeds ± its standard error ({noisy} seeds); 16 hidden units and exact, or 100 and AIS with {defaults_plan.BETAS:,} temperatures (all trusted). "
+        f"{told}; the candidates: batch 50, 50 epochs. {about['cpu']}, Python {about['python']}, jax {about['jax']}."
+    )
+    return "\n\n".join(tables)
 
 
 def filled(text: str) -> str:

@@ -18,9 +18,10 @@ from minprobflow.train.convex import counted
 
 TOLERANCE = 1e-5
 REPEATS = 2
-PCD = {"rule": "pcd", "epochs": 30, "batch_size": 100, "learning_rate": 0.5, "average": 0.999}
+PCD = {"rule": "pcd", "k": 1, "epochs": 30, "batch_size": 100, "learning_rate": 0.5, "average": 0.999}
 FINISH = {
     "rule": "pmpf",
+    "k": 1,
     "epochs": 30,
     "batch_size": 100,
     "learning_rate": 1.0,

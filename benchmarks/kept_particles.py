@@ -20,14 +20,14 @@ BUDGETS = (1, 4)  # processor seconds
 RATES = (0.01, 0.03, 0.1)
 SEEDS, BATCH_SIZE, WIDTH, TIMED = 8, 100, 32, 4
 VARIANTS = {
-    "CD-1": ("cd", {}),
+    "CD-1": ("cd", {"k": 1}),
     "CD-10": ("cd", {"k": 10}),
-    "PCD-1": ("pcd", {}),
+    "PCD-1": ("pcd", {"k": 1}),
     "PCD-10": ("pcd", {"k": 10}),
-    "FMPF-1, refresh 5": ("fmpf", {"refresh": 5}),
-    "FMPF-1, refresh 20": ("fmpf", {"refresh": 20}),
-    "PMPF-1, refresh 5": ("pmpf", {"refresh": 5}),
-    "PMPF-1, refresh 20": ("pmpf", {"refresh": 20}),
+    "FMPF-1, refresh 5": ("fmpf", {"k": 1, "refresh": 5}),
+    "FMPF-1, refresh 20": ("fmpf", {"k": 1, "refresh": 20}),
+    "PMPF-1, refresh 5": ("pmpf", {"k": 1, "refresh": 5}),
+    "PMPF-1, refresh 20": ("pmpf", {"k": 1, "refresh": 20}),
     "PMPF-10, refresh 20": ("pmpf", {"k": 10, "refresh": 20}),
     "MPF-1flip": ("mpf-1flip", {}),
 }

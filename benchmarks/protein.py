@@ -27,6 +27,7 @@ RULES = {  # learning rate and penalties to choose from on `valid`
     "pseudo-likelihood-benchmark": (3.0, (1e-4, 3e-4, 1e-3)),
     "pcd": (1.0, (3e-5, 1e-4, 3e-4)),
 }
+SETTINGS = {"pcd": {"k": 1}}
 LABELS = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood-benchmark": "pseudo-likelihood", "pcd": "PCD-1"}
 APART, TOUCHING = 4, 8.0  # columns between which contacts count, and angstroms between C-beta atoms
 FIRST_RESIDUE = 7  # of Pin1, in column 0
@@ -85,7 +86,16 @@ def train(rule: str, rows: np.ndarray, valid: np.ndarray) -> tuple[mpf.Potts, di
     weights = sequence_weights(valid, IDENTITY)
     for l2 in penalties:
         begun = time.perf_counter()
-        new = mpf.fit(mpf.Potts.init(SIZE, VALUES, rows), rows, rule, epochs=EPOCHS, batch_size=BATCH, learning_rate=rate, l2=l2).model
+        new = mpf.fit(
+            mpf.Potts.init(SIZE, VALUES, rows),
+            rows,
+            rule,
+            **SETTINGS.get(rule, {}),
+            epochs=EPOCHS,
+            batch_size=BATCH,
+            learning_rate=rate,
+            l2=l2,
+        ).model
         score = float(np.average(pseudo_log_likelihoods(new, valid), weights=weights))
         tried.append({"l2": l2, "valid_pseudo": score, "seconds": time.perf_counter() - begun})
         print(f"{rule}: {tried[-1]}", flush=True)

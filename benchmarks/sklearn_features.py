@@ -24,6 +24,7 @@ from minprobflow.data.folder import locate
 from minprobflow.data.idx import parse_idx
 
 TUNING = 1000  # the first seed that settings are chosen with
+RULE = {"rule": "fpmpf", "k": 1}  # what the record was measured with
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 MUCH_LONGER = 1.5
@@ -93,7 +94,7 @@ def measure(name, split, make, seeds, tuning, chosen=None):
 
 def compare(split, n_components, n_iter, seeds, tuning):
     train = split(TUNING)[0][0]
-    ours = partial(mpf.sklearn.RBM, n_components, n_iter=n_iter)
+    ours = partial(mpf.sklearn.RBM, n_components, n_iter=n_iter, **RULE)
     theirs = partial(BernoulliRBM, n_components, n_iter=n_iter)
     _, first_fit = fitted(ours, RATES[0], TUNING, train)
     _, their_fit = fitted(theirs, RATES[0], TUNING, train)
@@ -119,7 +120,7 @@ def likelihoods(n_components=20, n_iter=100, seeds=5):
     """Of thresholded test rows, with the rate that is best on validation rows."""
     rows = []
     for centred in (False, True):
-        make = partial(mpf.sklearn.RBM, n_components, n_iter=n_iter, binarize=0.5, centred=centred)
+        make = partial(mpf.sklearn.RBM, n_components, n_iter=n_iter, **RULE, binarize=0.5, centred=centred)
         train, valid, _ = digits(TUNING)
         rate = max(RATES, key=lambda rate: fitted(make, rate, TUNING, train[0])[0].score(valid[0]))
         scores = []

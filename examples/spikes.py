@@ -24,7 +24,7 @@ def fit(rows: np.ndarray) -> dict[str, mpf.Ising]:
     independent = mpf.Ising.init(rows.shape[1], rows)
     alone = mpf.fit_convex(independent, rows)
     begun = mpf.fit_convex(independent, rows, l2=L2)
-    finished = mpf.fit(begun.model, rows, rule="pmpf", epochs=30, batch_size=100, learning_rate=1.0, average=0.999)
+    finished = mpf.fit(begun.model, rows, rule="pmpf", k=1, epochs=30, batch_size=100, learning_rate=1.0, average=0.999)
     return {"independent": independent, "MPF-1flip alone": alone.model, "pairwise": finished.model}
 
 

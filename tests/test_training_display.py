@@ -165,7 +165,7 @@ def test_without_validation_rows_both_the_look_and_the_baseline_are_of_training_
 
 
 def test_fits_own_progress_shows_no_constants(capsys):
-    bar = Progress(mpf.PCD().informative())
+    bar = Progress(2, mpf.PCD().informative())
     bar(Event(1, 2))
     bar(Event(2, 2))
     bar.close()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from ..runs import RunConfig
 
 LINES = 100  # a longer run prints about this many, unless its epochs are slow
-WIDE = 100  # columns of a terminal that has room for a bar beside the figures
 SILENCE = 30.0  # seconds after which a line is printed whatever the epoch
 
 
@@ -37,14 +36,9 @@ class TrainingDisplay:
         self.looked_at = 0
         self.printed = -float("inf")
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
+            from ..train.callbacks import live_line
 
-            console = Console(stderr=True, highlight=False)
-            figures = TextColumn("epoch {task.completed}/{task.total}  {task.description}")
-            self.bar = Progress(*([BarColumn(bar_width=12)] if console.width >= WIDE else []), figures, console=console)
-            self.task = self.bar.add_task("compiling", total=self.settings.epochs)
-            self.bar.start()
+            self.bar = live_line(self.settings.epochs)
         return self.show
 
     def show(self, epoch: Any, look: Any) -> None:
@@ -56,7 +50,7 @@ class TrainingDisplay:
                 self.bar.console.print(f"independent units: {look.independent:.2f} nats per validation row; (+) is the gain over them")
             self.look, self.looked_at = look, epoch.number
         if self.bar is not None:
-            self.bar.update(self.task, completed=epoch.number, description=self._line(epoch, "({:+.2f})"))
+            self.bar.update(self.bar.task_ids[0], completed=epoch.number, description=self._line(epoch, "({:+.2f})"))
         elif first or self._due(epoch):
             line = self._line(epoch, "({:+.2f} over independent units)")
             print(f"epoch {epoch.number}/{epoch.epochs}  {line}", file=sys.stderr, flush=True)

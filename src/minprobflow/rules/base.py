@@ -55,8 +55,8 @@ class RuleSpec(ABC):
     """Settings of a rule. Subclasses give it a `name` and say how to `build` it."""
 
     name: ClassVar[str]
-    default_rate: ClassVar[float] = 0.1
-    """learning rate that suits the scale of its gradient"""
+    default_rate: ClassVar[float] = 0.2
+    """learning rate of plain descent that suits the scale of its gradient"""
     known: ClassVar[dict[str, type[RuleSpec]]] = {}
 
     def __init_subclass__(cls) -> None:

@@ -8,6 +8,6 @@ class FMPF(ParticleRule):
     """Flow to particles k steps from the data. At refresh 1 its gradient is half of CD-k's."""
 
     name = "fmpf"
-    default_rate = 0.2
+    default_rate = 0.4
     start = "data"
     objective = staticmethod(probability_flow)

@@ -8,6 +8,6 @@ class FPMPF(ParticleRule):
     """Flow to particles of which half start at the data and half persist."""
 
     name = "fpmpf"
-    default_rate = 0.2
+    default_rate = 0.4
     start = "both"
     objective = staticmethod(probability_flow)

@@ -23,7 +23,7 @@ class ParticleRule(RuleSpec):
     start: ClassVar[Start]
     objective: ClassVar[Callable[..., Array]]
 
-    k: int = 1
+    k: int = 5
     """sampling steps for each draw"""
     refresh: int = 1
     """updates made with one draw of particles"""

@@ -8,6 +8,6 @@ class PMPF(ParticleRule):
     """Flow to particles whose chains never restart. At refresh 1 its gradient is half of PCD-k's."""
 
     name = "pmpf"
-    default_rate = 0.2
+    default_rate = 0.4
     start = "particles"
     objective = staticmethod(probability_flow)

@@ -11,17 +11,18 @@ from typing import Any
 
 from ..errors import InputError
 from ..rules import RuleSpec, rule
+from ..train import defaults
 
 RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess", "o")
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run is made of. None means: what suits the rule or the model."""
+    """What a run is made of. None means: what suits the rule, the model or the data."""
 
     data: str = "digits"
     data_options: dict[str, Any] = field(default_factory=dict)
-    rule: str = "fpmpf"
+    rule: str = defaults.RULE
     k: int | None = None
     refresh: int | None = None
     n_particles: int | None = None
@@ -29,9 +30,9 @@ class RunConfig:
     o: str | None = None
     hidden: int = 16
     tau: float = 1.0
-    epochs: int = 50
-    batch_size: int = 50
-    optimizer: str = "sgd"
+    epochs: int = defaults.EPOCHS
+    batch_size: int | None = None
+    optimizer: str = defaults.OPTIMIZER
     learning_rate: float | None = None
     centred: bool | None = None
     l1: float = 0.0

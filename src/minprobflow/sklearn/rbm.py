@@ -22,7 +22,7 @@ from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from ..samplers import sample
 from ..tables import refuse_masked
-from ..train import Epoch, Fit, TrainState, begin, constant_rate, fit, state_from_bytes, state_to_bytes
+from ..train import Epoch, Fit, TrainState, begin, constant_rate, defaults, fit, state_from_bytes, state_to_bytes
 from ..train.callbacks import ALWAYS, figures
 from . import bits
 
@@ -32,9 +32,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     Args:
         n_components: hidden units.
-        rule: how it learns: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`.
+        rule: how it learns: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`. By default that of
+            `mpf.fit`, PCD with k=5.
         k, refresh: settings of a rule given by name; by default the rule's own.
-        learning_rate: by default what suits the rule. `fit` lets it decay linearly to zero, `partial_fit` keeps it constant.
+        learning_rate: by default what suits the rule, 0.2 for PCD. `fit` lets it decay linearly to zero, `partial_fit` keeps it constant.
         batch_size: examples an update.
         n_iter: times that `fit` goes through the data.
         l2: penalty l2 * sum W^2 on the weights.
@@ -61,7 +62,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         self,
         n_components: Any = 256,
         *,
-        rule: Any = "fpmpf",
+        rule: Any = defaults.RULE,
         k: Any = None,
         refresh: Any = None,
         learning_rate: Any = None,

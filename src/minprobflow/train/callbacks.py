@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from .loop import Epoch
 
 ALWAYS = ("gradient_norm", "reconstruction_error")  # what is worth showing whatever the rule
+WIDE = 100  # columns of a terminal that has room for a bar beside the figures
 
 
 def figures(metrics: Mapping[str, Any], names: Iterable[str]) -> list[str]:
@@ -29,31 +29,32 @@ def figures(metrics: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     return shown
 
 
+def live_line(epochs: int) -> Any:
+    """A line on standard error that is kept up to date: the epoch and figures, with a bar where there is room."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True, highlight=False)
+    text = TextColumn("epoch {task.completed}/{task.total}  {task.description}")
+    line = Progress(*([BarColumn(bar_width=12)] if console.width >= WIDE else []), text, console=console)
+    line.add_task("compiling", total=epochs)
+    line.start()
+    return line
+
+
 class Progress:
-    """A line per run on standard error: epoch, gradient norm, reconstruction error, what informs about the rule, the time left."""
+    """A live line on standard error: epoch, gradient norm, reconstruction error, what informs about the rule, the time left."""
 
-    def __init__(self, informative: Iterable[str] = ()) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
+    def __init__(self, epochs: int, informative: Iterable[str] = ()) -> None:
         self._names = (*ALWAYS, *informative)
         self._pace = Pace()
-        self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}"),
-            console=Console(file=sys.stderr),
-        )
-        self._task = self._bar.add_task("training", total=None, figures="compiling")
-        self._bar.start()
+        self._line = live_line(epochs)
 
     def __call__(self, epoch: Epoch) -> None:
         self._pace.lap()
         left = self._pace.left({None: epoch.epochs - epoch.number})
-        parts = figures(epoch.metrics, self._names)
-        parts += [f"{self._pace.seconds():.2g} s/epoch", f"{duration(left)} left"] if self._pace.warm() else []
-        self._bar.update(self._task, total=epoch.epochs, completed=epoch.number, figures="  ".join(parts))
+        parts = figures(epoch.metrics, self._names) + ([f"{duration(left)} left"] if self._pace.warm() else [])
+        self._line.update(self._line.task_ids[0], completed=epoch.number, description="  ".join(parts))
 
     def close(self) -> None:
-        self._bar.stop()
+        self._line.stop()

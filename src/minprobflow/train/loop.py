@@ -24,6 +24,7 @@ from ..numerics import all_finite
 from ..random_bits import as_key
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
+from . import defaults
 from .callbacks import Progress
 from .checkpoint import load_checkpoint, save_checkpoint
 from .epoch import arrangement, run_epoch, start
@@ -70,11 +71,11 @@ class Fit(NamedTuple):
 def fit(
     model: Model | Callable[[jax.Array], Model],
     data: Any,
-    rule: str | RuleSpec = "fpmpf",
+    rule: str | RuleSpec = defaults.RULE,
     *,
-    epochs: int = 10,
-    batch_size: int = 100,
-    optimizer: str | optax.GradientTransformation = "sgd",
+    epochs: int = defaults.EPOCHS,
+    batch_size: int | None = None,
+    optimizer: str | optax.GradientTransformation = defaults.OPTIMIZER,
     learning_rate: float | Callable[..., Any] | None = None,
     seed: int = 0,
     seeds: int | None = None,
@@ -94,12 +95,13 @@ def fit(
     Args:
         model: the model to start from, or a function key -> model, which gives each seed its own start.
         data: rows of 0 and 1 (or what the model's space holds: whole numbers, real numbers) of any dtype, shape (examples, units).
-        rule: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`.
-        epochs: times to go through the data.
+        rule: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`; by default PCD with k=5.
+        epochs: times to go through the data, by default 50.
         batch_size: examples an update; what is left over at the end of a shuffled epoch is skipped.
+            By default 50, or all of them if there are fewer.
         optimizer: "sgd", "momentum", "adam" or any optax optimiser.
         learning_rate: a number, which decays linearly to zero over the run, or an optax schedule.
-            By default what suits the rule.
+            By default what suits the rule: 0.2 for contrasts, 0.4 for probability flow, whose gradient is half as large.
         seed: all random numbers follow from it.
         seeds: train this many replicas at once, with seeds seed, seed+1, ...
         callbacks: called with an `Epoch` after each; returning True stops the run.
@@ -131,14 +133,14 @@ def fit(
     settings = Settings(spec, epochs, batch_size, optimizer, learning_rate, centred, l1, l2, average, seed, seeds)
     settings = settings.checked(starts[0], rows)
     record = {**settings.record(), "model": _description(starts[0]), "data": _digest(rows)}
-    epochs, batch_size = settings.epochs, settings.batch_size
-    device_data, batches = jnp.asarray(rows), len(rows) // batch_size
+    epochs = settings.epochs
+    device_data, batches = jnp.asarray(rows), len(rows) // settings.examples
     epoch_of = partial(
         run_epoch,
         rule=spec,
         rate=settings.rate(len(rows)),
         optimizer=settings.transformation(),
-        batch_size=batch_size,
+        batch_size=settings.examples,
         average=settings.average,
         replicas=arrangement(seeds),
     )
@@ -147,7 +149,7 @@ def fit(
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
     history: list[dict[str, Any]] = []
-    bar = Progress(spec.informative()) if progress or (progress is None and sys.stderr.isatty()) else None
+    bar = Progress(epochs, spec.informative()) if progress or (progress is None and sys.stderr.isatty()) else None
     try:
         for number in range(int(np.max(state.step)) // batches + 1, epochs + 1):
             begun = time.perf_counter()
@@ -190,7 +192,7 @@ def _check_types(callbacks: Any, resume: Any, state: Any, progress: Any) -> None
 
 
 def begin(
-    model: Model, data: Any, rule: RuleSpec, *, batch_size: int = 100, centred: bool | None = None, l2: float = 0.0, seed: int = 0
+    model: Model, data: Any, rule: RuleSpec, *, batch_size: int | None = None, centred: bool | None = None, l2: float = 0.0, seed: int = 0
 ) -> TrainState:
     """The state that `fit` with these settings starts from, for when it is needed apart: a saved one is read into it."""
     rows = as_model(model).space.check(data)
@@ -201,7 +203,7 @@ def begin(
 def _begin(settings: Settings, keys: list[jax.Array], starts: list[Model], data: jax.Array) -> TrainState:
     optimizer = settings.transformation()
     states = [
-        start(key, starts[i % len(starts)], data, settings.rule, settings.batch_size, optimizer, settings.average is not None)
+        start(key, starts[i % len(starts)], data, settings.rule, settings.examples, optimizer, settings.average is not None)
         for i, key in enumerate(keys)
     ]
     return states[0] if settings.seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)

@@ -18,16 +18,16 @@ Rate = Callable[[Array], Array]
 
 
 class Optimizer(NamedTuple):
-    """An optimiser by name; `scale` turns a learning rate of plain descent into one that suits it."""
+    """An optimiser by name; `rate` turns a rule's default rate, which is one of plain descent, into one that suits it."""
 
     direction: optax.GradientTransformation  # all but the learning rate
-    scale: float
+    rate: Callable[[float], float]
 
 
 OPTIMIZERS = {
-    "sgd": Optimizer(optax.identity(), 1.0),
-    "momentum": Optimizer(optax.trace(decay=0.9), 0.1),
-    "adam": Optimizer(optax.scale_by_adam(), 0.01),
+    "sgd": Optimizer(optax.identity(), lambda rate: rate),
+    "momentum": Optimizer(optax.trace(decay=0.9), lambda rate: 0.1 * rate),
+    "adam": Optimizer(optax.scale_by_adam(), lambda rate: 0.01),  # it divides by the size of the gradient, whatever the rule's
 }
 
 

@@ -16,6 +16,7 @@ from ..arguments import choice, flag, number, whole
 from ..errors import InputError
 from ..models.base import Centrable, Model, as_model
 from ..rules import RuleSpec
+from . import defaults
 from .optimizer import OPTIMIZERS, Rate, build, decaying_rate
 
 
@@ -25,7 +26,7 @@ class Settings:
 
     rule: RuleSpec
     epochs: int
-    batch_size: int
+    batch_size: int | None
     optimizer: str | optax.GradientTransformation
     learning_rate: float | Callable[..., Any] | None
     centred: bool | None
@@ -37,15 +38,21 @@ class Settings:
 
     def checked(self, model: Model, rows: np.ndarray) -> Settings:
         """These settings with the defaults filled in; raises on what cannot work with this model and data."""
+        size = defaults.batch_size(len(rows)) if self.batch_size is None else self.batch_size
         plain: dict[str, Any] = {
             "epochs": whole("epochs", self.epochs, 1),
-            "batch_size": whole("batch_size", self.batch_size, 1, len(rows), hint=f"there are {len(rows)} examples"),
+            "batch_size": whole("batch_size", size, 1, len(rows), hint=f"there are {len(rows)} examples"),
             "l1": number("l1", self.l1, 0, hint="it is the strength of a penalty"),
             "l2": number("l2", self.l2, 0, hint="it is the strength of a penalty"),
         }
         as_model(model, finite=True)
         self.rule.check(model)
         return dataclasses.replace(self, **plain, learning_rate=self._rate(), centred=self._centred(model), average=self._average())
+
+    @property
+    def examples(self) -> int:
+        """An update's (after `checked`)."""
+        return cast(int, self.batch_size)
 
     def _rate(self) -> float | Callable[..., Any] | None:
         if isinstance(self.optimizer, optax.GradientTransformation):
@@ -54,7 +61,7 @@ class Settings:
             return None
         choice("optimizer", self.optimizer, OPTIMIZERS, hint=", or an optax optimiser")
         if self.learning_rate is None:
-            return OPTIMIZERS[self.optimizer].scale * self.rule.default_rate
+            return OPTIMIZERS[self.optimizer].rate(self.rule.default_rate)
         if not callable(self.learning_rate) or isinstance(self.learning_rate, type):
             return number("learning_rate", self.learning_rate, above=0, hint="or an optax schedule")
         try:
@@ -86,7 +93,7 @@ class Settings:
 
     def rate(self, n_examples: int) -> Rate | None:
         """The learning rate as a function of the update's number; None where the optimiser brings its own."""
-        total_steps = self.epochs * (n_examples // self.batch_size)
+        total_steps = self.epochs * (n_examples // self.examples)
         return None if self.learning_rate is None else decaying_rate(self.learning_rate, total_steps)
 
     def record(self) -> dict[str, Any]:
