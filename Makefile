@@ -17,7 +17,7 @@ demo: .venv/.installed
 	$(BIN)/python -m minprobflow.demo
 
 test: lint types layers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 25
+	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25
 
 # one resolution for all: a tool must not lift a dependency above its bound
 .venv-lowest/.installed: pyproject.toml .ci/lowest.py
