@@ -1,10 +1,11 @@
 # make demo | make test : both set up .venv by themselves; again a no-op.
 # make lowest          : the core of the tests with the lowest versions of the dependencies that pyproject.toml allows.
+# make mutate          : deliberate bugs, and whether the tests notice them; half an hour, continues where it stopped.
 # make bench           : speed against the peers, in an environment of its own; an hour on a machine that does nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lowest bench lint types layers format clean
+.PHONY: demo test lowest mutate bench lint types layers format clean
 .DEFAULT_GOAL := test
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -32,6 +33,9 @@ lowest: .venv-lowest/.installed
 	.venv-lowest/bin/python -m pytest -n auto tests/conformance -k 'RBM-0 or Ising-0'
 	.venv-lowest/bin/python -m pytest -n auto tests/test_cli.py tests/test_convex.py tests/test_files.py tests/test_fit.py \
 		tests/test_likelihood.py tests/test_numerics.py tests/test_sklearn.py
+
+mutate: .venv/.installed
+	$(BIN)/python tests/mutation/run.py
 
 .venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
