@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import special, stats
 
 import minprobflow as mpf
 from minprobflow.model_files import model_families
+from minprobflow.models import Latent
 from minprobflow.spaces import Discrete
 
 MODELS = {
@@ -22,6 +24,22 @@ SOME = {name: model for name, model in MODELS.items() if name in FIRST or name.s
 COUNTABLE = {name: model for name, model in MODELS.items() if isinstance(model.space, Discrete)}
 REAL = {name: model for name, model in MODELS.items() if name not in COUNTABLE}
 RULES = mpf.rules.names()
+
+
+def square(model):
+    """A model with a hidden layer, given as many hidden units as visible ones: copies of its own, every second one turned over.
+
+    Where the layers are of the same size, one key for both would give both the same random numbers.
+    """
+    size = model.space.size
+    unit, sign = np.arange(size) % model.n_hidden, (1 - 2 * (np.arange(size) // model.n_hidden % 2)).astype(np.float32)
+    widened = model.weights[..., unit] * sign, model.hidden_bias[..., unit] * sign
+    return eqx.tree_at(lambda m: (m.weights, m.hidden_bias), model, widened)
+
+
+SQUARE = {
+    name: square(model) for name, model in MODELS.items() if name in FIRST and isinstance(model, Latent) and hasattr(model, "n_hidden")
+}
 
 
 def all_states(model):

@@ -8,11 +8,12 @@ import pytest
 from benchmarks import calibration
 
 import minprobflow as mpf
-from minprobflow.likelihood import schedules, verdict
+from minprobflow.likelihood import annealing, schedules, verdict
 from minprobflow.likelihood.ais import Side, base_samples, forward, reverse, schedule
 from minprobflow.likelihood.annealing import BLOCK, Annealed, anneal, transition
-from minprobflow.likelihood.model_samples import Samples
-from minprobflow.likelihood.weights import bennett, log_mean
+from minprobflow.likelihood.model_samples import Samples, r_hat
+from minprobflow.likelihood.starts import starts
+from minprobflow.likelihood.weights import LogMean, bennett, log_mean
 from minprobflow.models import Annealable, FastAnnealing
 
 ANNEALABLE = {name: m for name, m in laws.SOME.items() if isinstance(m, Annealable)}
@@ -75,6 +76,16 @@ def test_fast_annealing_equals_the_definition(model):
     assert laws.p_value(target, after) > 1e-3
 
 
+@pytest.mark.parametrize("model", [m for m in laws.SQUARE.values() if isinstance(m, FastAnnealing)], ids=str)
+def test_fast_annealing_does_not_drift_where_both_layers_have_the_same_size(model):
+    """One key for both layers would show here, and only here."""
+    base = base_of(model)
+    target = model.between(base, jnp.asarray(0.9))
+    exact = jnp.asarray(laws.draw(target, 50_000)).astype(float)
+    after, _ = transition(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.9))
+    assert laws.p_value(target, after) > 1e-3
+
+
 @every_annealable
 def test_joining_both_directions_is_better_than_either(model):
     base, groups, size = base_of(model), 100, 20
@@ -98,6 +109,48 @@ def test_blocks_and_slabs_do_not_matter():
     estimate = float(base.base_log_partition()) + np.log(np.mean(np.exp(annealed.log_weights)))
     assert estimate == pytest.approx(log_z(model), abs=0.02)
     assert len(np.unique(annealed.log_weights)) > 0.9 * chains  # blocks do not repeat each other
+
+
+def test_variances_over_blocks_of_different_size_are_those_of_all_chains(monkeypatch):
+    """With one temperature step the log-weights are that step's gains."""
+    monkeypatch.setattr(annealing, "BLOCK", 5)
+    model = laws.MODELS["RBM-1-tau1.0"]
+    annealed = anneal(jax.random.key(0), model, base_of(model), laws.draw(model, 11), np.asarray([0.0, 1.0]))  # blocks of 4, 4, 3
+    assert annealed.variances.shape == (1,)
+    assert annealed.variances[0] == pytest.approx(annealed.log_weights.var(), rel=1e-4)
+
+
+def test_the_stated_error_is_the_larger_of_the_two():
+    assert LogMean(0.0, 0.3, 0.2, 5.0).stderr == 0.3
+    assert LogMean(0.0, 0.2, 0.3, 5.0).stderr == 0.3
+
+
+def test_errors_of_a_mean_weight_by_hand():
+    """Weights 1, 1, 2, 4: mean 2, standard deviation sqrt(2), 64 / 22 effective ones."""
+    mean = log_mean(np.log([1.0, 1.0, 2.0, 4.0]) + 7)
+    assert mean.value == pytest.approx(7 + np.log(2)) and mean.ess == pytest.approx(64 / 22)
+    assert mean.stderr_weights == pytest.approx(np.sqrt(2) / 2 / 2)
+    assert mean.stderr_bootstrap == pytest.approx(np.sqrt(1.5) / 2 / 2, rel=0.15)  # of draws with replacement: divided by n, not n - 1
+
+
+def test_the_potential_scale_reduction_by_hand():
+    """Chains with means 1 and 3 (variance 2 between) and variances 4 within, over ten steps."""
+    assert r_hat(np.asarray([1.0, 3.0]), np.asarray([4.0, 4.0]), 10) == pytest.approx(np.sqrt(0.9 + 2 / 4))
+
+
+def test_reverse_chains_start_at_the_ends_of_forward_chains_by_weight():
+    """Of 20 chains one has nearly all the weight; then two have a quarter and three quarters of it."""
+    model = laws.MODELS["RBM-1-tau1.0"]
+    states = np.asarray(laws.all_states(model)[:20], np.uint8)
+    one, two = np.full((2, 20), -60.0)
+    one[7], two[7], two[9] = 0.0, np.log(0.25), np.log(0.75)
+    found = []
+    for weights in (one, two):
+        low = lower_side(0.0, 0.1)._replace(annealed=Annealed(states, weights, np.zeros(1)))
+        drawn = starts(jax.random.key(0), model, {"data": low}, base_of(model), None, 4000)["AIS from data"]
+        found.append(laws.state_counts(drawn) / len(drawn))
+    assert found[0][7] == 1
+    assert found[1][7] == pytest.approx(0.25, abs=0.06) and found[1][9] == pytest.approx(0.75, abs=0.06)  # 1,000 draws
 
 
 def test_schedules():

@@ -108,3 +108,16 @@ def test_any_number_of_particles_trains(n_particles):
 def test_bad_settings_are_refused(settings):
     with pytest.raises(mpf.InputError, match=next(iter(settings))):
         mpf.rule("fpmpf", **settings)
+
+
+def test_of_replicas_trained_at_once_only_those_that_are_due_draw_anew():
+    built = mpf.PMPF(k=1, refresh=3, min_ess=0.0).build(20)
+    batch = DATA[:20].astype(float)
+    one = built.connect(jax.random.key(0), MODEL, built.init(jax.random.key(0), MODEL, DATA), batch)
+    both = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), one)._replace(age=jnp.asarray([3, 1]))
+    keys = jax.random.split(jax.random.key(5))
+    after = jax.vmap(lambda key, state: built.connect(key, MODEL, state, batch))(keys, both)
+    alone = built.connect(keys[0], MODEL, one._replace(age=jnp.asarray(3)), batch)
+    np.testing.assert_array_equal(after.states[0], alone.states)
+    np.testing.assert_array_equal(after.states[1], one.states)
+    assert not np.array_equal(after.states[0], one.states) and after.age.tolist() == [0, 1]

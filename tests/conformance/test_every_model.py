@@ -107,6 +107,14 @@ def test_kernels_do_not_drift(model, kernel):
     assert laws.chi_square_p_value(laws.state_counts(after, model.space.n_values), laws.probabilities(model)) > 1e-3
 
 
+@pytest.mark.parametrize("model", laws.SQUARE.values(), ids=laws.SQUARE)
+def test_kernels_do_not_drift_where_both_layers_have_the_same_size(model):
+    """One key for both layers would show here, and only here."""
+    assert model.space.size == model.transposed().space.size
+    after = run(jax.random.key(1), model, jnp.asarray(laws.draw(model, 50_000)).astype(float), 2, default_kernel(model))
+    assert laws.p_value(model, after) > 1e-3
+
+
 @pytest.mark.parametrize("kernel", [default_kernel, lambda model: heat_bath], ids=["default", "heat-bath"])
 @every_countable_model
 def test_held_units_are_conditioned_on(model, kernel):

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
+from minprobflow.objectives import contrast, probability_flow
+from minprobflow.rules.particle_rule import ParticleRule
+from minprobflow.samplers import default_kernel, run
 from minprobflow.train import loop
 from minprobflow.train.epoch import run_epoch
 
@@ -134,3 +137,69 @@ def test_replicas_equal_single_runs(rule, name, monkeypatch):
         alone = mpf.fit(model, data, rule, epochs=1, seed=5 + i, **SETTINGS)
         for a, b in zip(jax.tree.leaves(together.replica(i)), jax.tree.leaves(alone.model), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+PARTICLE_RULES = [rule for rule in laws.RULES if isinstance(mpf.rule(rule), ParticleRule)]
+
+
+def free_energy_by_numpy(model, v):
+    """F of an RBM in numpy, and its gradient in (weights, visible bias, hidden bias), a row each."""
+    w, b, c = (np.asarray(x, np.float64) for x in (model.weights, model.visible_bias, model.hidden_bias))
+    v = np.asarray(v, np.float64)
+    a = (v @ w + c) / model.tau
+    on = 1 / (1 + np.exp(-a))
+    gradient = -v[:, :, None] * on[:, None, :] / model.tau, -v / model.tau, -on / model.tau
+    return -(v @ b) / model.tau - np.logaddexp(0, a).sum(1), gradient
+
+
+def loss_by_numpy(objective, model, old, batch, particles):
+    """The objective and its gradient from the definitions: weights of examples and particles, and what is averaged with them."""
+    (data, of_data), (f, of_particles) = free_energy_by_numpy(model, batch), free_energy_by_numpy(model, particles)
+    data_old, f_old = free_energy_by_numpy(old, batch)[0], free_energy_by_numpy(old, particles)[0]
+    if objective is contrast:
+        return data.mean() - f.mean(), [a.mean(0) - b.mean(0) for a, b in zip(of_data, of_particles, strict=True)]
+    assert objective is probability_flow
+    up, down = np.exp((data - data_old) / 2), np.exp((f_old - f) / 2)
+    mean = [
+        (np.tensordot(up / up.sum(), a, 1) - np.tensordot(down / down.sum(), b, 1)) / 2 for a, b in zip(of_data, of_particles, strict=True)
+    ]
+    return np.log(up.mean()) + np.log(down.mean()), mean
+
+
+@pytest.mark.parametrize("refresh", [1, 3])
+@pytest.mark.parametrize("rule", PARTICLE_RULES)
+def test_particle_rules_are_their_definition(rule, refresh, float64):
+    """Loss and gradient in numpy, at parameters away from theta_old; where particles are kept, for a batch that came after them."""
+    spec = mpf.rule(rule, refresh=refresh, k=2, min_ess=0.0)
+    objective = type(spec).objective
+    if objective not in (contrast, probability_flow):
+        pytest.skip("an objective of its own")
+    model, rows = laws.doubled(laws.MODELS["RBM-0-tau0.5"]), jnp.asarray(DATA["RBM-0-tau0.5"])
+    built, batch = spec.build(16), rows[:16].astype(float)
+    state = built.connect(jax.random.key(1), model, built.init(jax.random.key(0), model, rows), batch)
+    moved = jax.tree.map(lambda x: 0.7 * x + 0.1, model)
+    if refresh > 1:
+        _, (state, _) = built.loss(model, state, batch)
+        batch = rows[16:32].astype(float)
+        state = built.connect(jax.random.key(2), moved, state, batch)
+    loss, gradient = jax.value_and_grad(lambda m: built.loss(m, state, batch)[0])(moved)
+    expected, by_hand = loss_by_numpy(objective, moved, model, batch, state.states)
+    assert float(loss) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    for found, wanted in zip((gradient.weights, gradient.visible_bias, gradient.hidden_bias), by_hand, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("refresh", [1, 3])
+@pytest.mark.parametrize("rule", PARTICLE_RULES)
+def test_particles_start_where_the_rule_says(rule, refresh):
+    """A draw is the kernel, run with the same key from the batch, from the last particles, or from the latter half of those."""
+    spec = mpf.rule(rule, refresh=refresh, k=2, n_particles=12)
+    model, rows = laws.MODELS["RBM-1-tau1.0"], jnp.asarray(DATA["RBM-1-tau1.0"])
+    built, batch = spec.build(8), rows[:8].astype(float)
+    state = built.init(jax.random.key(0), model, rows)
+    for step in (1, 2):
+        old, state = np.asarray(state.states), built.connect(jax.random.key(step), model, state._replace(age=jnp.asarray(refresh)), batch)
+        again = np.asarray(batch)[np.arange(12) % 8]
+        begin = {"data": again, "particles": old, "both": np.concatenate([again[:6], old[6:]])}[type(spec).start]
+        expected = run(jax.random.key(step), model, jnp.asarray(begin), 2, default_kernel(model))
+        np.testing.assert_array_equal(state.states, expected)
