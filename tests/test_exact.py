@@ -39,6 +39,34 @@ def test_log_partition_and_gradient_equal_brute_force(shape, scale, tau):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
+def test_gradient_over_several_blocks_equals_brute_force():
+    """13 hidden units: 32 high parts, in two blocks. All of h are listed, and v summed out for each."""
+    model = random_rbm(14, 13, 0.5, 2.0)
+    w, b, c = (np.asarray(x, np.float64) / model.tau for x in (model.weights, model.visible_bias, model.hidden_bias))
+    h = np.asarray([[i >> j & 1 for j in range(13)] for i in range(2**13)], np.float64)
+    logits = h @ w.T + b
+    log_p = h @ c + np.logaddexp(0, logits).sum(1)
+    log_z = np.logaddexp.reduce(np.sort(log_p))
+    p, on = np.exp(log_p - log_z), 1 / (1 + np.exp(-logits))
+    value, gradient = exact_log_partition_and_gradient(model)
+    assert value == pytest.approx(log_z, rel=1e-12)
+    np.testing.assert_allclose(gradient.weights, (on * p[:, None]).T @ h / model.tau, rtol=1e-9)
+    np.testing.assert_allclose(gradient.visible_bias, p @ on / model.tau, rtol=1e-9)
+    np.testing.assert_allclose(gradient.hidden_bias, p @ h / model.tau, rtol=1e-9)
+
+
+def test_factors_too_small_for_single_precision_are_not_lost():
+    """exp(-89) is no normal float32, and yet exp(-89) exp(83) counts: nine hidden units, of which the last is the high part."""
+    weights = np.zeros((16, 9), np.float32)
+    weights[:, 8] = 83.0
+    model = mpf.RBM(weights, np.full(16, -89.0, np.float32), np.zeros(9, np.float32))
+    expected = 8 * np.log(2) + np.log(1 + (1 + np.exp(-6.0)) ** 16)  # with h_9 = 0 the visible units are off
+    value, gradient = jax.jit(jax.value_and_grad(mpf.enumeration.log_partition))(model)
+    assert float(value) == pytest.approx(expected, abs=1e-4)
+    on = (1 + np.exp(-6.0)) ** 16 / (1 + (1 + np.exp(-6.0)) ** 16) / (1 + np.exp(6.0))
+    np.testing.assert_allclose(gradient.visible_bias, on, rtol=1e-3)
+
+
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0, 300.0])
 def test_single_precision_is_good_to_single_precision(scale):
     model = random_rbm(10, 9, scale, 1.0)

@@ -1,6 +1,7 @@
 """`fit`: options, errors before any work, divergence, checkpoints."""
 
 import functools
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,8 @@ import pytest
 
 import minprobflow as mpf
 from minprobflow.train import centred_gradient, constant_rate
-from minprobflow.train.epoch import run_epoch
+from minprobflow.train.epoch import reconstruction_error, run_epoch
+from minprobflow.train.penalties import penalties
 
 MODEL = laws.MODELS["RBM-1-tau1.0"]
 DATA = laws.draw(MODEL, 200)
@@ -298,3 +300,87 @@ def test_replicas_in_turn_are_the_single_runs_bit_for_bit():
         alone = mpf.fit(MODEL, DATA, "fpmpf", seed=5 + i, **settings)
         for a, b in zip(jax.tree.leaves(together.replica(i)), jax.tree.leaves(alone.model), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_penalties_have_the_gradient_of_their_definition():
+    """Of l1 sum|W| + l2 sum W^2, and nothing for the biases."""
+    zero = jax.tree.map(jnp.zeros_like, MODEL)
+    transformation = penalties(l1=0.3, l2=0.7)
+    added, _ = transformation.update(zero, transformation.init(MODEL), MODEL)
+    weights = np.asarray(MODEL.weights)
+    np.testing.assert_allclose(added.weights, 0.3 * np.sign(weights) + 1.4 * weights, rtol=1e-6)
+    assert not np.any(added.visible_bias) and not np.any(added.hidden_bias)
+
+
+def test_centring_follows_a_running_mean():
+    """A plain mean of the first batches, then an exponential one: by hand."""
+    transformation = centred_gradient(rate=0.2)
+    state, expected = transformation.init(MODEL), np.zeros(5)
+    update = jax.jit(lambda state, batch: transformation.update(MODEL, state, MODEL, batch=batch)[1])
+    for seen in range(9):
+        batch = DATA[20 * seen : 20 * (seen + 1)].astype(np.float32)
+        state = update(state, jnp.asarray(batch))
+        expected = expected + max(0.2, 1 / (seen + 1)) * (batch.mean(0) - expected)
+        np.testing.assert_allclose(state.offsets.visible, expected, rtol=1e-5)
+        if seen == 4:
+            np.testing.assert_allclose(expected, DATA[:100].mean(0))
+    assert int(state.seen) == 9
+
+
+@pytest.mark.parametrize("damage", ["altered", "cut off", "removed"])
+def test_a_damaged_checkpoint_is_replaced_by_the_one_before(tmp_path, damage):
+    """The run continues from there, bit for bit; from the start it would take more epochs."""
+    path = tmp_path / "state.safetensors"
+    settings = {"epochs": 4, "batch_size": 50}
+    whole = mpf.fit(START, DATA, "pcd", **settings)
+    mpf.fit(START, DATA, "pcd", **settings, checkpoint=path, callbacks=[lambda epoch: epoch.number == 3])
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 255
+    path.unlink()
+    if damage != "removed":
+        path.write_bytes(content if damage == "altered" else content[: len(content) // 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        resumed = mpf.fit(START, DATA, "pcd", **settings, checkpoint=path, resume=True)
+    assert [record["epoch"] for record in resumed.history] == [3, 4]
+    for a, b in zip(leaves(whole), leaves(resumed), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("start", [lambda tau: mpf.RBM.init(0, 5, 3, DATA, tau), lambda tau: mpf.Ising.init(5, DATA, tau)])
+def test_a_start_with_data_has_their_means_at_every_temperature(start):
+    """Without its couplings it is independent units with the data's means, which half a count each way keeps off 0 and 1."""
+    means = (DATA.sum(0) + 0.5) / (len(DATA) + 1)
+    expected = np.mean(DATA @ np.log(means) + (1 - DATA) @ np.log(1 - means))
+    for tau in (0.5, 1.0, 2.0):
+        model = start(tau)
+        independent = jax.tree.map(lambda leaf, on: jnp.zeros_like(leaf) if on else leaf, model, model.penalised())
+        assert mpf.log_likelihood(independent, DATA, "exact").value == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["RBM-1-tau1.0", "Ising-0-tau0.5"])
+def test_the_reconstruction_error_is_its_definition(name):
+    """Through the hidden means; without hidden units, the probability that one random unit, redrawn given the others, changes."""
+    model, key, batch = laws.MODELS[name], jax.random.key(3), jnp.asarray(DATA[:20]).astype(float)
+    if name.startswith("RBM"):
+        expected = np.abs(np.asarray(batch) - model.visible_mean(model.hidden_mean(batch))).mean()
+    else:
+        site = int(jax.random.randint(key, (), 0, 5))
+        flipped = np.asarray(batch).copy()
+        flipped[:, site] = 1 - flipped[:, site]
+        p = laws.probabilities(model)
+        here, there = (p[np.asarray(v).astype(int) @ (2 ** np.arange(5))] for v in (batch, flipped))
+        expected = np.mean(there / (here + there))
+    assert float(reconstruction_error(key, model, batch)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_recorded_metrics_are_means_over_the_updates():
+    single = mpf.fit(START, DATA, "exact", epochs=1, batch_size=200, learning_rate=1e-30).history[0]
+    several = mpf.fit(START, DATA, "exact", epochs=1, batch_size=50, learning_rate=1e-30).history[0]
+    assert several["objective"] == pytest.approx(single["objective"], rel=1e-5)  # nothing moves: batches average to the whole
+
+
+def test_under_adam_the_gradient_is_not_centred_by_default():
+    with jax.numpy_dtype_promotion("standard"):  # optax's Adam raises its decays to integers
+        default, off, on = (mpf.fit(START, DATA, "exact", **QUICK, optimizer="adam", centred=centred) for centred in (None, False, True))
+    assert not different(default, off) and different(default, on)

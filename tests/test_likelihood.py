@@ -155,3 +155,16 @@ def test_bad_models_and_data_are_refused():
         mpf.log_partition(RBMS[0], "csl")
     with pytest.raises(mpf.InputError, match="hidden layer"):
         mpf.log_likelihood(laws.MODELS["EnergyModel-0"], DATA, "csl")
+
+
+def test_csl_with_few_effective_samples_is_not_trusted():
+    few = mpf.log_likelihood(RBMS[1], DATA, "csl", chains=4, samples=1, burn_in=0)
+    assert few.ess <= 4 and few.verdict == "do not trust" and any("few effective samples" in warning for warning in few.warnings)
+    many = mpf.log_likelihood(RBMS[1], DATA, "csl", chains=40, samples=20, burn_in=20)
+    assert many.ess > 5 and many.verdict == "wide" and not any("few effective samples" in warning for warning in many.warnings)
+
+
+def test_what_the_choice_of_examples_adds_is_the_error_of_their_mean():
+    values = np.log(laws.probabilities(RBMS[1]))[DATA.astype(int) @ (2 ** np.arange(5))]
+    found = mpf.log_likelihood(RBMS[1], DATA).settings["stderr_over_examples"]
+    assert found == pytest.approx(values.std(ddof=1) / np.sqrt(300), rel=1e-5)

@@ -27,6 +27,13 @@ def test_the_energy_is_a_sum_over_units_and_pairs(model):
         assert float(model.free_energy(v)) == pytest.approx(expected, abs=1e-5)
 
 
+def in_another_gauge(model, rng):
+    """The same distribution: x_ij(b) is added to J_ij(a, b) for all a, and taken off h_j(b)."""
+    x = rng.normal(size=(5, 5, 3)) * (1 - np.eye(5))[:, :, None]
+    moved = x[:, None, :, :] + x.transpose(1, 2, 0)[:, :, :, None]
+    return mpf.Potts(model.fields - x.sum(0).astype(np.float32), model.couplings + moved.astype(np.float32), model.tau)
+
+
 @every_potts
 def test_the_zero_sum_gauge_changes_no_probability(model):
     rng = np.random.default_rng(0)
@@ -34,10 +41,7 @@ def test_the_zero_sum_gauge_changes_no_probability(model):
     np.testing.assert_allclose(laws.probabilities(fixed), laws.probabilities(model), rtol=1e-4, atol=1e-9)
     assert float(jnp.abs(fixed.fields.sum(1)).max()) < 1e-5
     assert max(float(jnp.abs(fixed.couplings.sum(axis)).max()) for axis in (1, 3)) < 1e-5
-    # any other gauge leads back to it: add x_ij(b) to J_ij(a, b) for all a, and take it off h_j(b)
-    x = rng.normal(size=(5, 5, 3)) * (1 - np.eye(5))[:, :, None]
-    moved = x[:, None, :, :] + x.transpose(1, 2, 0)[:, :, :, None]
-    other = mpf.Potts(model.fields - x.sum(0).astype(np.float32), model.couplings + moved.astype(np.float32), model.tau)
+    other = in_another_gauge(model, rng)  # which leads back to it
     np.testing.assert_allclose(laws.probabilities(other), laws.probabilities(model), rtol=1e-3, atol=1e-7)
     assert float(jnp.abs(other.couplings - model.couplings).max()) > 1
     for a, b in zip(jax.tree.leaves(other.zero_sum()), jax.tree.leaves(fixed), strict=True):
@@ -55,12 +59,42 @@ def test_descent_keeps_the_couplings_symmetric_with_zero_blocks(rule):
     mpf.Potts(trained.fields, j)  # which the constructor demands
 
 
+def test_the_centred_gradient_is_descent_on_the_centred_model(float64):
+    """A step of E = -h'(x - f) - (x - f)'J(x - f)/2, with x one-hot, in (h, J); the plain fields are h - J f."""
+    model, frequencies = laws.doubled(POTTS["Potts-0-tau0.5"]), jnp.linspace(0.1, 0.6, 15).reshape(5, 3)
+    v = laws.all_states(model)[jnp.asarray([3, 50, 99, 200])].astype(float)
+
+    def plain(fields, couplings):
+        return mpf.Potts(fields - jnp.einsum("iajb,jb->ia", couplings, frequencies), couplings, model.tau)
+
+    start = model.fields + jnp.einsum("iajb,jb->ia", model.couplings, frequencies), model.couplings
+    gradient = jax.grad(lambda *p: jnp.mean(plain(*p).free_energy(v)), argnums=(0, 1))(*start)
+    _, expected = jax.jvp(lambda *p: jax.tree.leaves(plain(*p)), start, gradient)
+    found = model.centre(jax.grad(lambda m: jnp.mean(m.free_energy(v)))(model), frequencies)
+    for a, b in zip(jax.tree.leaves(found), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
 def test_the_start_has_the_frequencies_of_the_data():
     data = laws.draw(POTTS["Potts-2-tau2.0"], 2000)
     for start in (mpf.Potts.init(5, 3, data, tau=2.0), mpf.CategoricalRBM.init(0, 5, 3, 2, data, tau=2.0)):
         p = laws.probabilities(start)
         frequencies = np.tensordot(p, np.asarray(start.space.features(laws.all_states(start))), 1)
         np.testing.assert_allclose(frequencies, start.space.mean_features(data, 0.5), atol=5e-3)
+
+
+def test_contact_scores_do_not_depend_on_the_gauge():
+    """They are norms in the zero-sum gauge, less the average product: by hand."""
+    model = POTTS["Potts-0-tau0.5"]
+    j = np.asarray(model.couplings, np.float64)
+    j = j - j.mean(1, keepdims=True) - j.mean(3, keepdims=True) + j.mean((1, 3), keepdims=True)
+    for leave_out in (None, 1):
+        kept = [value for value in range(3) if value != leave_out]
+        norms = np.sqrt((j[:, kept][..., kept] ** 2).sum((1, 3)))
+        of_unit = norms.sum(1) / 4
+        expected = (norms - np.outer(of_unit, of_unit) / of_unit.mean()) * (1 - np.eye(5))
+        for same in (model, in_another_gauge(model, np.random.default_rng(1))):
+            np.testing.assert_allclose(same.contact_scores(leave_out), expected, atol=1e-5)
 
 
 def test_contact_scores_find_the_planted_pairs():

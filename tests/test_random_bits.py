@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from minprobflow import random_bits
 from minprobflow.random_bits import bernoulli, bits, subkey, threefry2x32
 
 ZEROS, ONES, PI = ((0, 0), (0, 0)), ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2), ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3))
@@ -67,3 +68,11 @@ def test_saturated_logits():
     x = jnp.asarray([-1e4, -100.0, 100.0, 1e4])
     for seed in range(20):
         np.testing.assert_array_equal(bernoulli(jax.random.key(seed), jnp.tile(x, (500, 1))), np.tile([0, 0, 1, 1], (500, 1)))
+
+
+def test_no_uniform_number_is_zero_or_one(monkeypatch):
+    """Else one draw in eight million would be infinite."""
+    for word, expected in ((0, 2.0**-24), (2**32 - 1, 1 - 2.0**-24)):
+        monkeypatch.setattr(random_bits, "bits", lambda key, shape, word=word: jnp.full(shape, word, jnp.uint32))
+        assert float(random_bits._uniform(jax.random.key(0), jnp.zeros(1))[0]) == expected
+        assert np.isfinite(random_bits.normal(jax.random.key(0), jnp.zeros(1))).all()

@@ -29,11 +29,15 @@ def test_seeds_and_starts():
 
 
 def test_imputation_equals_the_exact_conditional():
-    states, p = np.asarray(laws.all_states(MODEL)), laws.probabilities(MODEL)
+    """Of a model whose hidden unit 0 ties all units together: what the others say matters far more than the tolerance."""
+    pattern = np.asarray([3.0, 3.0, -3.0, -3.0, 3.0], np.float32)
+    model = mpf.RBM(2 * pattern[:, None] * np.eye(1, 3, dtype=np.float32), -pattern, np.asarray([-3.0, 0.0, 0.0], np.float32), tau=2.0)
+    states, p = np.asarray(laws.all_states(model)), laws.probabilities(model)
     row = np.asarray([1, np.nan, 0, np.nan, 1])
     given = (states[:, 0] == 1) & (states[:, 2] == 0) & (states[:, 4] == 1)
     expected = p[given] @ states[given] / p[given].sum()
-    filled = mpf.impute(MODEL, np.tile(row, (200, 1)), steps=600, burn_in=100)
+    assert np.abs(expected - p @ states)[[1, 3]].min() > 0.2
+    filled = mpf.impute(model, np.tile(row, (200, 1)), steps=600, burn_in=100)
     # 100,000 draws, of which at least a tenth count as independent: standard error below 0.005
     np.testing.assert_allclose(filled.mean(0), expected, atol=0.02)
     np.testing.assert_array_equal(filled[:, [0, 2, 4]], np.tile([1, 0, 1], (200, 1)))
@@ -61,3 +65,11 @@ def test_any_number_of_steps_compiles_once():
     for steps in (3, 4, 5):
         mpf.sample(MODEL, n=9, steps=steps)
     assert chains._run._cache_size() - before <= 1
+
+
+@pytest.mark.parametrize("steps", [1, 4, 5])
+def test_swaps_between_equal_temperatures_are_always_accepted(steps):
+    """Pairs take turns, and a rate is that of the attempts; the second of two pairs has none in the first step."""
+    start = jnp.asarray(laws.draw(MODEL, 60)).astype(float).reshape(3, 20, 5)
+    rates = mpf.parallel_tempering(jax.random.key(0), MODEL, start, jnp.ones(3), steps).swap_rates
+    np.testing.assert_allclose(rates, [1.0, 1.0 if steps > 1 else 0.0])

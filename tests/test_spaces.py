@@ -177,3 +177,22 @@ def test_imputation_fills_in_what_is_masked_as_it_does_nan():
     known = ~np.isnan(as_nan)
     np.testing.assert_array_equal(filled[known], BITS[known])
     assert 0 < filled[2, 1] < 1
+
+
+def test_means_are_counts_with_pseudocounts():
+    rows = np.asarray([[0, 1], [2, 1], [2, 1]], np.uint8)
+    np.testing.assert_allclose(mpf.Binary(2).mean_features(rows // 2, 1.0), [3 / 5, 1 / 5])
+    shares = np.asarray([[1.5, 0.5, 2.5], [0.5, 3.5, 0.5]]) / 4.5
+    np.testing.assert_allclose(mpf.Categorical(2, 3).mean_features(rows, 0.5), shares)
+    np.testing.assert_allclose(mpf.Real(2).mean_features(rows), [[4 / 3, 8 / 3], [1, 1]])
+
+
+def test_mistakes_are_probabilities_or_distances():
+    logits = np.log(np.asarray([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]], np.float32))
+    np.testing.assert_allclose(mpf.Categorical(2, 3).mistakes(logits, jnp.asarray([2.0, 0.0])), [0.5, 0.3], rtol=1e-5)
+    np.testing.assert_allclose(mpf.Binary(2).mistakes(jnp.log(jnp.asarray([3.0, 3.0])), jnp.asarray([1.0, 0.0])), [0.25, 0.75], rtol=1e-5)
+    real = mpf.Real(1).logits(jnp.asarray([[1.0, 3.0]]))  # mean 1, variance 2
+    np.testing.assert_allclose(real, [[0.5, -0.25]])
+    np.testing.assert_allclose(mpf.Real(1).mistakes(real, jnp.asarray([4.0])), [3.0])
+    x = np.linspace(-30, 30, 20_001)
+    assert float(mpf.Real(1).log_norm(real)) == pytest.approx(np.log(np.sum(np.exp(0.5 * x - 0.25 * x**2)) * (x[1] - x[0])), rel=1e-5)
