@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import hashlib
 import http.server
 import struct
 import threading
@@ -12,9 +13,10 @@ import pytest
 import scipy.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 
 import minprobflow as mpf
-from minprobflow.data import SourceFile, datasets, folder
+from minprobflow.data import SourceFile, caltech101_silhouettes, datasets, fashion_mnist, folder, mnist
 from minprobflow.data.base import binarise
 from minprobflow.data.files import read_table
 from minprobflow.data.idx import parse_idx
@@ -188,8 +190,6 @@ def server(tmp_path):
 
 
 def test_files_are_downloaded_checked_and_never_used_when_altered(server, tmp_path, monkeypatch):
-    import hashlib
-
     site, url = server
     monkeypatch.setenv("MINPROBFLOW_DATA", str(tmp_path / "data"))
     (site / "set.bin").write_bytes(b"right")
@@ -208,3 +208,63 @@ def test_files_are_downloaded_checked_and_never_used_when_altered(server, tmp_pa
     assert list(Path(tmp_path / "data").rglob("*.bin")) == []
     with pytest.raises(mpf.InputError, match="cannot be downloaded"):
         folder.locate(SourceFile("other", "0" * 64))
+
+
+@pytest.mark.parametrize(("name", "module"), [("mnist", mnist), ("fashion-mnist", fashion_mnist)])
+def test_the_parts_of_mnist_are_disjoint(name, module, tmp_path, monkeypatch):
+    """Made-up files whose images are the bits of their own number, and whose labels its last digit: no row is in two parts."""
+    numbers = np.arange(70_000)
+    images = (255 * (numbers[:, None] >> np.arange(18) & 1)).astype(np.uint8).reshape(-1, 3, 6)
+    contents = [images[:60_000], numbers[:60_000] % 10, images[60_000:], numbers[60_000:] % 10]
+    files = []
+    for file, content in zip(module.FILES, contents, strict=True):
+        packed = gzip.compress(idx_bytes(content), 1)
+        files.append(file._replace(sha256=hashlib.sha256(packed).hexdigest()))
+        (tmp_path / file.name).parent.mkdir(exist_ok=True)
+        (tmp_path / file.name).write_bytes(packed)
+    monkeypatch.setenv("MINPROBFLOW_DATA", str(tmp_path))
+    monkeypatch.setattr(module, "FILES", tuple(files))
+    data = mpf.load_dataset(name)
+    first = 0
+    for part, classes, size in zip((data.train, data.valid, data.test), data.labels, (50_000, 10_000, 10_000), strict=True):
+        expected = np.arange(first, first + size)
+        np.testing.assert_array_equal(part.astype(np.int64) @ (1 << np.arange(18)), expected)
+        np.testing.assert_array_equal(classes, expected % 10)
+        first += size
+
+
+def test_digits_are_those_of_scikit_learn_each_once():
+    digits, data = load_digits(), mpf.load_dataset("digits", grey=True)
+    rows, classes = np.concatenate(data[1:4]), np.concatenate(data.labels)
+    found, expected = np.column_stack([rows * 16, classes]), np.column_stack([digits.data, digits.target])
+    np.testing.assert_array_equal(found[np.lexsort(found.T)], expected[np.lexsort(expected.T)])
+    bits = mpf.load_dataset("digits")
+    np.testing.assert_array_equal(np.concatenate(bits[1:4]), rows >= 0.5)
+
+
+def test_silhouettes_are_read_as_the_options_say(tmp_path, monkeypatch):
+    """A made-up file with other images and labels in each part, stored column by column."""
+    rng = np.random.default_rng(0)
+    stored = {part: (rng.random((n, 784)) < 0.5).astype(np.uint8) for part, n in (("train", 4), ("val", 3), ("test", 2))}
+    labels = {part: rng.integers(1, 102, (1, len(rows))) for part, rows in stored.items()}
+    content = {f"{part}_{kind}": a for kind, arrays in (("data", stored), ("labels", labels)) for part, a in arrays.items()}
+    file = caltech101_silhouettes.FILE
+    (tmp_path / file.name).parent.mkdir()
+    scipy.io.savemat(tmp_path / file.name, content)
+    digest = hashlib.sha256((tmp_path / file.name).read_bytes()).hexdigest()
+    monkeypatch.setenv("MINPROBFLOW_DATA", str(tmp_path))
+    monkeypatch.setattr(caltech101_silhouettes, "FILE", file._replace(sha256=digest))
+    for polarity in ("original", "inverted"):
+        data = mpf.load_dataset("caltech101-silhouettes", polarity=polarity)
+        for rows, part, classes in zip(data[1:4], stored, data.labels, strict=True):
+            upright = stored[part].reshape(-1, 28, 28).transpose(0, 2, 1).reshape(-1, 784)
+            np.testing.assert_array_equal(rows, upright if polarity == "original" else 1 - upright)
+            np.testing.assert_array_equal(classes, labels[part][0])
+    np.testing.assert_array_equal(mpf.load_dataset("caltech101-silhouettes", orientation="stored").valid, stored["val"])
+
+
+@pytest.mark.parametrize(("code", "dtype"), [(0x09, ">i1"), (0x0B, ">i2"), (0x0C, ">i4"), (0x0D, ">f4"), (0x0E, ">f8")])
+def test_idx_numbers_of_every_type_are_big_endian(code, dtype):
+    values = np.asarray([[-3, 2, 100], [7, 0, 1]]).astype(dtype)
+    content = struct.pack(">BBBB", 0, 0, code, 2) + struct.pack(">2I", 2, 3) + values.tobytes()
+    np.testing.assert_array_equal(parse_idx(content, "x"), values)

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minprobflow import cli
+from minprobflow import cli, pictures
 from minprobflow.records import write_record
-from minprobflow.report import page, read_run
+from minprobflow.report import page, read_run, run_figures
+from minprobflow.report.records import RunRecord
 from minprobflow.report.template import POLICY
 from minprobflow.runs import RunConfig, diagnostics, mixing, train_run
 from minprobflow.runs.diagnostics import diagnose, read_diagnostics, read_evaluation
@@ -275,3 +276,44 @@ def test_the_page_fits_the_screen(runs, tmp_path, chromium, width):
     (tmp_path / "frame.html").write_text(PROBE.format(width=width, page=html.escape(text)))
     dom = chromium(tmp_path / "frame.html", 1400, "--dump-dom")
     assert re.search(r"<title>(.*?)</title>", dom)[1] == f"{width} wide, 0 over, 0 broken"
+
+
+def test_curves_are_what_their_captions_say(monkeypatch):
+    """Distinct curves for training and validation, read off what is drawn."""
+    drawn = {}
+
+    def curves(name, alt, series, *_, **__):
+        drawn[name] = alt, series
+        return name
+
+    monkeypatch.setattr(run_figures, "curves", curves)
+    names = ("objective", "ess", "reconstruction_error", "gradient_norm", "seconds")
+    metrics = [
+        {"epoch": e, "train": -30.0 + e, "valid": -40.0 + 2 * e, "stderr": 0.1 * e, **{name: 10.0 * i + e for i, name in enumerate(names)}}
+        for e in (1, 2, 3)
+    ]
+    traces = {"trace_from_data": np.asarray([0.0, 1, 2]), "trace_from_noise": np.asarray([0.0, 3, 4])}
+    chains = {"autocorrelation": np.asarray([1.0, 0.5, 0.0]), "autocorrelation_time": np.asarray(2.0), **traces}
+    one = RunRecord("run", {}, metrics, {}, {}, {}, chains)
+    two = dataclasses.replace(one, metrics=[{**record, "valid": record["valid"] - 5} for record in metrics])
+    run_figures.training(one, 1)
+    alt, (train, valid) = drawn["1-likelihood"]
+    assert alt == "Log-likelihood over epochs: validation from -38 to -34, training from -29 to -27"
+    assert (list(valid.x), list(valid.y), valid.dashed) == ([1, 2, 3], [-38, -36, -34], False)
+    assert (list(train.x), list(train.y), train.dashed) == ([1, 2, 3], [-29, -28, -27], True)
+    np.testing.assert_allclose(valid.band, [0.196, 0.392, 0.588])
+    assert list(drawn["1-gap"][1][0].y) == [9, 8, 7]  # F(validation) less F(training)
+    for i, name in enumerate(names[:4]):
+        assert list(drawn[f"1-{name}"][1][0].y) == [10 * i + 1, 10 * i + 2, 10 * i + 3]
+    run_figures.compared([one, two])
+    alt, lines = drawn["all-likelihood"]
+    assert alt == "Validation log-likelihood over epochs: run 1 from -38 to -34; run 2 from -43 to -39"
+    assert [list(line.y) for line in lines] == [[-38, -36, -34], [-43, -41, -39]]
+    assert [list(line.y) for line in drawn["all-gap"][1]] == [[9, 8, 7], [14, 13, 12]]
+    run_figures.mixing(one, 1)
+    noise, data = drawn["1-trace"][1]
+    assert (list(data.y), data.dashed, list(noise.y), noise.dashed) == ([1, 2], False, [3, 4], True)
+
+
+def test_the_strongest_filters_come_first():
+    np.testing.assert_array_equal(pictures.strongest(np.asarray([[1.0, 0], [0, -3], [2, 0]]), 2), [[0, -3], [2, 0]])

@@ -18,6 +18,7 @@ import minprobflow as mpf
 from minprobflow.reproduce import equal_time, figures, jobs, page, search, significance, training
 from minprobflow.reproduce.experiments import PROFILES, TABLES, experiment, published
 from minprobflow.reproduce.records import Results
+from minprobflow.reproduce.twins import as_cd
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -495,3 +496,18 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
     (tmp_path / "table1" / "seconds-per-epoch.json").unlink()
     measured = [epochs for row in equal_time.plans("table1", results)[0].rows for epochs in row.settings["epochs"].values()]
     assert len(measured) == 9 and all(epochs > 4 for epochs in measured)  # an epoch of these few digits takes milliseconds
+
+
+def test_fmpf_with_new_particles_at_every_update_is_cd_at_half_the_rate():
+    fmpf = {"rule": "fmpf", "refresh": 1, "k": 3, "learning_rate": 0.6, "l2": 1e-3}
+    assert as_cd(fmpf) == {"rule": "cd", "k": 3, "learning_rate": 0.3, "l2": 2e-3}
+    for other in ({**fmpf, "refresh": 2}, {**fmpf, "rule": "pmpf"}):
+        assert as_cd(other) == other
+
+
+def test_candidates_are_scored_on_validation_data():
+    digits = mpf.load_dataset("digits")
+    model = mpf.RBM.init(0, 64, 4, data=digits.train)
+    expected = mpf.log_likelihood(model, digits.valid, "exact").value
+    assert training.validation_score(tiny(), model, digits) == pytest.approx(expected, rel=1e-9)
+    assert abs(expected - mpf.log_likelihood(model, digits.test, "exact").value) > 0.01

@@ -162,6 +162,15 @@ def test_damage_to_any_file_is_survived_or_named(whole, tmp_path, name, damage):
         np.testing.assert_array_equal(left[key], right[key])
 
 
+def test_a_resumed_run_keeps_its_best_score(whole, tmp_path):
+    """An epoch before the interruption was better than any after it: the best model stays that epoch's."""
+    run = copy_of(whole, tmp_path, stop_after=4)
+    mpf.save(mpf.load(run / "best.safetensors"), run / "best.safetensors", {"epoch": 2, "valid": -1.0})
+    before = (run / "best.safetensors").read_bytes()
+    summary = train_run(CONFIG, run, resume=True)
+    assert (run / "best.safetensors").read_bytes() == before and summary["best_epoch"] == 2
+
+
 def test_a_full_disk_stops_the_run_and_loses_nothing(whole, tmp_path, monkeypatch, capsys):
     out, real, count = tmp_path / "run", os.fsync, 0
 
@@ -285,7 +294,10 @@ def test_compare_runs(whole, capsys, tmp_path):
     test = mpf.load_dataset("digits").test
     likelihoods = [mpf.log_likelihood(mpf.load(p / "best.safetensors"), test).value for p in (whole, other)]
     assert code == 0 and rows[1]["difference"] == pytest.approx(likelihoods[1] - likelihoods[0], abs=1e-6)
-    assert 0 < rows[1]["difference_stderr"] < 1
+    each = [mpf.likelihood.judge.free_energies(mpf.load(p / "best.safetensors"), test) for p in (whole, other)]
+    apart = each[0] - each[1]  # log Z is exact: only the choice of examples adds to the error, and most of that cancels
+    assert rows[1]["difference_stderr"] == pytest.approx(apart.std(ddof=1) / np.sqrt(300), rel=1e-6)
+    assert rows[0]["difference"] == rows[0]["difference_stderr"] == 0
     code, out, _ = run_cli(capsys, "compare", whole, other)
     assert "difference" in out and "trusted (exact)" in out
     assert run_cli(capsys, "compare", whole)[0] == 2
