@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 
 import minprobflow as mpf
 from minprobflow import cli
+from minprobflow.model_files import read_provenance
 from minprobflow.runs import RunConfig, RunFolder, resolve, train_run
 
 CONFIG = RunConfig(rule="fpmpf", k=2, refresh=3, hidden=4, epochs=12, batch_size=100, average=0.9, learning_rate=0.5)
@@ -165,6 +166,8 @@ def test_damage_to_any_file_is_survived_or_named(whole, tmp_path, name, damage):
 def test_a_resumed_run_keeps_its_best_score(whole, tmp_path):
     """An epoch before the interruption was better than any after it: the best model stays that epoch's."""
     run = copy_of(whole, tmp_path, stop_after=4)
+    kept, scores = read_provenance(run / "best.safetensors"), {r["epoch"]: r["valid"] for r in RunFolder(run).read_metrics()}
+    assert kept["valid"] == scores[kept["epoch"]] == max(scores.values())
     mpf.save(mpf.load(run / "best.safetensors"), run / "best.safetensors", {"epoch": 2, "valid": -1.0})
     before = (run / "best.safetensors").read_bytes()
     summary = train_run(CONFIG, run, resume=True)

@@ -233,9 +233,10 @@ class Results:
                 file.write(json.dumps(self.known[digest]) + "\n")
 
 
-def baseline(chosen: list[Mutation], places: list[Workplace], results: Results, root: Path) -> list[tuple[set[str], str]]:
+def baseline(chosen: list[Mutation], places: list[Workplace], results: Results) -> list[tuple[set[str], str]]:
     """Tests that fail without any mutation, and why. Selections without options run together, by file; those that passed are kept."""
-    shared = sorted([*(root / "src").rglob("*.py"), *(root / "tests").glob("[!t]*.py")])
+    tree = places[0].root
+    shared = sorted([*(tree / "src").rglob("*.py"), *(tree / "tests").glob("[!t]*.py")])
     selections = {tuple(shlex.split(mutation.tests)) for mutation in chosen}
     alone = {parts for parts in selections if any(part.startswith("-") for part in parts)}
     by_file: dict[str, set[str]] = {}
@@ -245,7 +246,7 @@ def baseline(chosen: list[Mutation], places: list[Workplace], results: Results, 
     failures: list[tuple[set[str], str]] = []
 
     def check(place: Workplace, group: list[str]) -> None:
-        own = sorted({root / part.split("::")[0] for part in group if part.split("::")[0].endswith(".py")})
+        own = sorted({place.root / part.split("::")[0] for part in group if part.split("::")[0].endswith(".py")})
         digest = _digest(json.dumps(group), *(file.read_text() for file in (*shared, *own)))
         if digest in results.known:
             return
@@ -284,16 +285,16 @@ def campaign(chosen: list[Mutation], root: Path, results: Results, workers: int,
             pass
     if missing:
         places = [Workplace(root, timeout) for _ in range(min(workers, len(missing)))]
-        failures = baseline(missing, places, results, root)
+        failures = baseline(missing, places, results)
 
         def attempt(place: Workplace, mutation: Mutation) -> None:
             why = _fails_without(mutation, failures)
             found = {"result": "broken", "by": f"fails without it: {why}", "seconds": 0.0} if why else place.tried(mutation)
             print(f"{found['result']:14} {mutation.name}  ({found['seconds']:.0f} s) {found['by']}", flush=True)
             if why:  # not kept: the next campaign tries again
-                results.known[mutation.digest(root)] = found
-            else:
-                results.add(mutation.digest(root), {"name": mutation.name, **found})
+                results.known[mutation.digest(place.root)] = found
+            else:  # under the digest of what was tested: the tree may have changed meanwhile
+                results.add(mutation.digest(place.root), {"name": mutation.name, **found})
 
         _shared_out(places, missing, attempt)
         for place in places:
@@ -304,7 +305,8 @@ def campaign(chosen: list[Mutation], root: Path, results: Results, workers: int,
 def _result(mutation: Mutation, root: Path, results: Results) -> dict[str, Any]:
     try:
         checked(mutation, root)
-        return {**results.known[mutation.digest(root)], "name": mutation.name}
+        changed = {"result": "broken", "by": "the tree was changed during the campaign: run it again"}
+        return {**results.known.get(mutation.digest(root), changed), "name": mutation.name}
     except (DoesNotApplyError, SyntaxError, OSError) as problem:
         return {"name": mutation.name, "result": "does not apply", "by": str(problem)}
 
