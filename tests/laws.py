@@ -31,14 +31,16 @@ def square(model):
 
     Where the layers are of the same size, one key for both would give both the same random numbers.
     """
-    size = model.space.size
-    unit, sign = np.arange(size) % model.n_hidden, (1 - 2 * (np.arange(size) // model.n_hidden % 2)).astype(np.float32)
+    size, n_hidden = model.space.size, model.hidden_bias.shape[-1]
+    unit, sign = np.arange(size) % n_hidden, (1 - 2 * (np.arange(size) // n_hidden % 2)).astype(np.float32)
     widened = model.weights[..., unit] * sign, model.hidden_bias[..., unit] * sign
     return eqx.tree_at(lambda m: (m.weights, m.hidden_bias), model, widened)
 
 
 SQUARE = {
-    name: square(model) for name, model in MODELS.items() if name in FIRST and isinstance(model, Latent) and hasattr(model, "n_hidden")
+    name: square(model)
+    for name, model in MODELS.items()
+    if name in FIRST and isinstance(model, Latent) and {"weights", "hidden_bias"} <= vars(model).keys()
 }
 
 

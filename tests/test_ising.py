@@ -135,7 +135,7 @@ def test_sampled_moments_agree_within_their_errors():
     model = mpf.Ising.examples()[0]
     found, exact = mpf.moments(model, "sampled", chains=500, burn_in=50, steps=100), mpf.moments(model)
     z = (found.pairs - exact.pairs) / found.stderr
-    assert np.sqrt(np.mean(z**2)) < 2.5 and found.stderr.max() < 0.01
+    assert 0.4 < np.sqrt(np.mean(z**2)) < 2.5 and found.stderr.max() < 0.01  # errors are not overstated either
     with pytest.raises(mpf.InputError, match="20 binary units"):
         mpf.moments(mpf.Ising.init(21), "exact")
     with pytest.raises(mpf.InputError, match="chains"):

@@ -44,7 +44,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("mutations.toml")
 ENOUGH = 0.95  # share of the mutations that must be killed
-NOT_COPIED = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "build", "dist", "runs", "demo-output", "*.egg-info")
+NOT_COPIED = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info")
+NOT_COPIED_FROM_ROOT = ("build", "dist", "runs", "demo-output", "reproduced-models")
 PRELOADED = ("jax", "jax.numpy", "equinox", "optax", "jaxtyping", "beartype", "scipy.stats", "pytest", "hypothesis")
 
 
@@ -103,6 +104,11 @@ def checked(mutation: Mutation, root: Path) -> str:
     return changed
 
 
+def _ignored(root: Path, folder: str, names: list[str]) -> set[str]:
+    patterns = (*NOT_COPIED, *(NOT_COPIED_FROM_ROOT if Path(folder) == root else ()))
+    return set(shutil.ignore_patterns(*patterns)(folder, names))
+
+
 @functools.cache
 def _program(text: str) -> str:
     return ast.dump(ast.parse(text))
@@ -114,7 +120,7 @@ class Workplace:
     def __init__(self, root: Path, timeout: float):
         self.folder = tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True)
         self.root, self.timeout = Path(self.folder.name) / "tree", timeout
-        shutil.copytree(root, self.root, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        shutil.copytree(root, self.root, ignore=functools.partial(_ignored, root))
         self.second = int(time.time())  # of the last change to a file
         environment = {
             "JAX_PLATFORMS": "cpu",  # the settings of tests/conftest.py, which come too late once JAX is imported
