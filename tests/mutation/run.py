@@ -280,7 +280,9 @@ def _fails_without(mutation: Mutation, failures: list[tuple[set[str], str]]) -> 
     return ""
 
 
-def campaign(chosen: list[Mutation], root: Path, results: Results, workers: int, timeout: float) -> list[dict[str, Any]]:
+def campaign(
+    chosen: list[Mutation], root: Path, results: Results, workers: int, timeout: float, check_baseline: bool = True
+) -> list[dict[str, Any]]:
     """Results in the order of the list; those known are not computed again."""
     missing = []
     for mutation in chosen:
@@ -291,7 +293,7 @@ def campaign(chosen: list[Mutation], root: Path, results: Results, workers: int,
             pass
     if missing:
         places = [Workplace(root, timeout) for _ in range(min(workers, len(missing)))]
-        failures = baseline(missing, places, results)
+        failures = baseline(missing, places, results) if check_baseline else []
 
         def attempt(place: Workplace, mutation: Mutation) -> None:
             why = _fails_without(mutation, failures)
@@ -357,6 +359,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier campaigns")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutation.jsonl", help="where results are kept")
     parser.add_argument("--workers", type=int, default=2, help="mutations at once")
+    parser.add_argument("--no-baseline", action="store_true", help="take for granted that the tests pass without mutations")
     parser.add_argument("--serve", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for the tests of one mutation")
     options = parser.parse_args()
@@ -367,7 +370,7 @@ def main() -> int:
     if unknown := set(options.only or []) - {mutation.name for mutation in known}:
         parser.error(f"there is no mutation {', '.join(sorted(unknown))}")
     chosen = [mutation for mutation in known if not options.only or mutation.name in options.only]
-    found = campaign(chosen, ROOT, Results(options.results, options.fresh), options.workers, options.timeout)
+    found = campaign(chosen, ROOT, Results(options.results, options.fresh), options.workers, options.timeout, not options.no_baseline)
     print(table(found))
     return 0 if passed(found) else 1
 
