@@ -138,6 +138,8 @@ def every_other_state(v, values=2):
 
 def chi_square_p_value(counts, p):
     """Probability of counts at least this far from p. Rare states are pooled so that the statistic is chi-square."""
+    if counts[p == 0].any():
+        return 0.0  # what cannot be has been seen
     expected = p * counts.sum()
     rare = expected < 10
     observed = np.append(counts[~rare], counts[rare].sum())

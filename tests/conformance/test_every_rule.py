@@ -193,13 +193,13 @@ def test_particle_rules_are_their_definition(rule, refresh, float64):
 @pytest.mark.parametrize("rule", PARTICLE_RULES)
 def test_particles_start_where_the_rule_says(rule, refresh):
     """A draw is the kernel, run with the same key from the batch, from the last particles, or from the latter half of those."""
-    spec = mpf.rule(rule, refresh=refresh, k=1, n_particles=120)
+    spec = mpf.rule(rule, refresh=refresh, k=2, n_particles=120)
     model, rows = laws.MODELS["RBM-0-tau0.5"], jnp.asarray(DATA["RBM-0-tau0.5"])
     built, batch = spec.build(80), rows[:80].astype(float)
     old = built.init(jax.random.key(0), model, rows)._replace(age=jnp.asarray(refresh))
     found, particles, again = built.connect(jax.random.key(1), model, old, batch).states, old.states, batch[np.arange(120) % 80]
     starts = {"data": again, "particles": particles, "both": jnp.concatenate([again[:60], particles[60:]])}
+    starts["the wrong half"] = jnp.concatenate([again[:60], particles[:60]])
     for start, begin in starts.items():  # from other starts it would be other states
-        same = np.array_equal(found, run(jax.random.key(1), model, begin, 1, default_kernel(model)))
+        same = np.array_equal(found, run(jax.random.key(1), model, begin, 2, default_kernel(model)))
         assert same == (start == type(spec).start)
-    assert not np.array_equal(found[60:], run(jax.random.key(1), model, particles, 1, default_kernel(model))[:60])
