@@ -1,11 +1,12 @@
 # make demo | make test : both set up .venv by themselves; again a no-op.
 # make lowest          : the core of the tests with the lowest versions of the dependencies that pyproject.toml allows.
 # make mutate          : deliberate bugs, and whether the tests notice them; half an hour, continues where it stopped.
+# make soak            : kills, damaged records, hostile files and wild calls; about an hour, and continues where it was stopped.
 # make bench           : speed against the peers, in an environment of its own; an hour on a machine that does nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lowest mutate bench lint types layers format clean
+.PHONY: demo test soak lowest mutate bench lint types layers format clean
 .DEFAULT_GOAL := test
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -19,6 +20,9 @@ demo: .venv/.installed
 
 test: lint types layers
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25
+
+soak: .venv/.installed
+	$(BIN)/python -m soak
 
 # one resolution for all: a tool must not lift a dependency above its bound
 .venv-lowest/.installed: pyproject.toml .ci/lowest.py
@@ -62,4 +66,4 @@ format: .venv/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-bench .venv-lowest demo-output
+	rm -rf .venv .venv-bench .venv-lowest demo-output soak-output

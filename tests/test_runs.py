@@ -3,11 +3,8 @@
 import dataclasses
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -75,38 +72,6 @@ def test_a_run_folder_describes_itself(whole):
     assert mpf.log_likelihood(mpf.load(whole / "model.safetensors"), digits.valid).value == pytest.approx(metrics[-1]["valid"], abs=1e-3)
 
 
-def test_killed_at_random_moments_it_ends_the_same(whole, tmp_path):
-    """SIGKILL ten times, at any moment from the start of Python to the end of the run; each time it is resumed."""
-    out, rng = tmp_path / "run", random.Random(0)
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    environment = {**os.environ, **cache}
-    kills = 0
-    for _ in range(40):
-        started = out.joinpath("config.json").exists()
-        arguments = ["--resume", "--quiet", "--out", str(out)] if started else [*FLAGS, "--out", str(out)]
-        process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, env=environment)
-        if kills < 10:
-            before = len(RunFolder(out).read_metrics())
-            deadline = time.time() + rng.uniform(0.5, 3.0)
-            while time.time() < deadline or (kills >= 4 and len(RunFolder(out).read_metrics()) <= before and time.time() < deadline + 20):
-                if process.poll() is not None:
-                    break
-                time.sleep(0.005)
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-                process.wait()
-                continue
-        _, error = process.communicate()
-        assert process.returncode == 0, error.decode()
-        if kills >= 10 or len(RunFolder(out).read_metrics()) == 12:
-            break
-    assert kills >= 5
-    assert_same_model(whole, out)
-    strip = [{k: v for k, v in r.items() if k != "seconds"} for r in RunFolder(out).read_metrics()]
-    assert strip == [{k: v for k, v in r.items() if k != "seconds"} for r in RunFolder(whole).read_metrics()]
-
-
 def copy_of(whole, tmp_path, stop_after=None):
     """The same run, stopped in the middle."""
     path = tmp_path / "half"
@@ -123,19 +88,18 @@ def copy_of(whole, tmp_path, stop_after=None):
     return path
 
 
-@pytest.mark.parametrize(
-    "name",
+@pytest.mark.parametrize(  # a sample: `make soak` damages every file at hundreds of places
+    ("name", "damage"),
     [
-        "config.json",
-        "environment.json",
-        "metrics.jsonl",
-        "checkpoint.safetensors",
-        "checkpoint.safetensors.previous",
-        "best.safetensors",
-        "lock",
+        ("config.json", "truncated"),
+        ("environment.json", "altered"),
+        ("metrics.jsonl", "truncated"),
+        ("checkpoint.safetensors", "altered"),
+        ("checkpoint.safetensors", "removed"),
+        ("best.safetensors", "altered"),
+        ("lock", "removed"),
     ],
 )
-@pytest.mark.parametrize("damage", ["truncated", "altered", "removed"])
 def test_damage_to_any_file_is_survived_or_named(whole, tmp_path, name, damage):
     run = copy_of(whole, tmp_path, stop_after=7)
     path = run / name
