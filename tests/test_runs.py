@@ -138,6 +138,14 @@ def test_a_resumed_run_keeps_its_best_score(whole, tmp_path):
     assert (run / "best.safetensors").read_bytes() == before and summary["best_epoch"] == 2
 
 
+def test_records_that_were_deleted_are_missed_aloud(whole, tmp_path):
+    run = copy_of(whole, tmp_path, stop_after=7)
+    (run / "metrics.jsonl").unlink()
+    with pytest.warns(UserWarning, match=r"lacks the records of 6 of 12 epochs"):  # the seventh is run again
+        train_run(CONFIG, run, resume=True)
+    assert [record["epoch"] for record in RunFolder(run).read_metrics()] == [7, 8, 9, 10, 11, 12]
+
+
 def test_a_full_disk_stops_the_run_and_loses_nothing(whole, tmp_path, monkeypatch, capsys):
     out, real, count = tmp_path / "run", os.fsync, 0
 
@@ -177,6 +185,7 @@ def test_config_files(tmp_path):
         ("hidden = 'three'", "expected int"),
         ("hidden = true", "expected int"),
         ("hidden = ", "not valid TOML"),
+        ("hidden = " + "9" * 5000, "not valid TOML"),
         ("rule = 'cdd'", "did you mean 'cd'"),
         ("rule = 'mpf-1flip'\nk = 2", "no setting 'k'"),
         ("hidden = 0", "at least 1"),

@@ -88,8 +88,8 @@ def given(file: str | None, flags: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"there is no config file {file}: check the path")
         try:
             values = tomllib.loads(path.read_text())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
-            raise InputError(f"{file} is not valid TOML: {problem}") from problem
+        except (ValueError, RecursionError) as problem:  # also of a number with thousands of digits
+            raise InputError(f"{file} is not valid TOML: {str(problem)[:200]}") from problem
     return {**values, **{name: value for name, value in flags.items() if value is not None}}
 
 

@@ -119,6 +119,13 @@ def _train(
         model_files.save(trained.model, folder.best, {**provenance, "epoch": config.epochs, "valid": valid})
     _pictures(folder, trained.model, dataset)
     metrics = folder.read_metrics()
+    lost = config.epochs - len(metrics)
+    if lost > 0:
+        warnings.warn(
+            f"{folder.metrics_file} lacks the records of {lost} of {config.epochs} epochs, which were deleted or damaged: "
+            "the models are whole, but a report will not show those epochs",
+            stacklevel=3,
+        )
     summary = {
         "run": str(folder.path),
         "epochs": config.epochs,
