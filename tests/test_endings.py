@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 from test_cli import run
 
 import minprobflow as mpf
+from minprobflow.cli import endings
 from minprobflow.records import read_record
 from minprobflow.runs import RunConfig, RunFolder, diagnostics, train_run
 
@@ -47,6 +48,7 @@ def copy(finished, tmp_path):
         ("--hidden 0", "hidden=0: it must be at least 1"),
         ("--evaluate-every 0", "evaluate_every=0: it must be at least 1"),
         ("--l1 -3", "l1=-3"),
+        ("--rule pcd --n-particles 2000000000", "the particles would have 2000000000 x 64 entries"),
     ],
 )
 def test_a_rejected_setting_leaves_nothing_behind(tmp_path, monkeypatch, capsys, flags, message):
@@ -232,3 +234,31 @@ def test_the_options_of_data_are_in_the_help(capsys):
         [sys.executable, "-m", "minprobflow", "datasets", "info", "digits"], capture_output=True, text=True, check=True
     ).stdout
     assert "--data-option grey=..." in shown and "true or false; default False" in shown
+
+
+def test_an_interrupt_that_python_drops_is_delivered_again(capsys):
+    class Dropping:
+        def __del__(self):
+            raise KeyboardInterrupt  # as in a callback of the garbage collector: "Exception ignored in"
+
+    def command():
+        Dropping()
+        for _ in range(100):
+            time.sleep(0.05)
+
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        with pytest.raises(SystemExit) as end:
+            endings.stoppable(command)()
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    assert end.value.code == 130 and capsys.readouterr().err == "\nstopped: the same command starts it again\n"
+
+
+@pytest.mark.parametrize(("problem", "is_named"), [("INTERNAL: Out of memory allocating 80 bytes.", True), ("another", False)])
+def test_memory_that_runs_out_in_jax_is_one_sentence(capsys, problem, is_named):
+    with pytest.raises(SystemExit if is_named else RuntimeError) as end, endings.ends_well():
+        raise RuntimeError(problem)
+    if is_named:
+        assert end.value.code == 1 and "not enough memory (INTERNAL: Out of memory" in capsys.readouterr().err

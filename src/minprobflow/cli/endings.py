@@ -6,6 +6,7 @@ import functools
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +36,7 @@ def stoppable(command: Command) -> Command:
     def run(*arguments: Any, **options: Any) -> Any:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _terminate)
+        sys.unraisablehook = _deliver_again
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt as stop:
@@ -42,6 +44,8 @@ def stoppable(command: Command) -> Command:
                 signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # a second Ctrl-C: at once, without a traceback
             print("\n" + "; ".join(_notes(stop) or ["stopped: the same command starts it again"]), file=sys.stderr, flush=True)
             raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
+        finally:
+            sys.unraisablehook = sys.__unraisablehook__
 
     return run  # type: ignore[return-value]
 
@@ -55,8 +59,11 @@ def ends_well() -> Iterator[None]:
         _end(str(problem), 2)
     except TrainingDiverged as problem:
         _end(str(problem), 1)
-    except MemoryError as problem:
-        _end(f"not enough memory ({str(problem) or 'nothing left'}): use fewer rows, hidden units or chains, or a larger machine", 1)
+    except (MemoryError, RuntimeError) as problem:
+        if isinstance(problem, RuntimeError) and "out of memory" not in str(problem).lower():  # JAX's error about it has no type of its own
+            raise
+        reason = (str(problem) or "nothing left").splitlines()[0][:200]
+        _end(f"not enough memory ({reason}): use fewer rows, hidden units, particles or chains, or a larger machine", 1)
     except BrokenPipeError:  # whoever read our output has left, as head does
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,6 +90,17 @@ def _end(sentence: str, code: int) -> None:
 
 def _notes(problem: BaseException) -> list[str]:
     return getattr(problem, "__notes__", [])
+
+
+def _deliver_again(dropped: Any) -> None:
+    """Python drops an interrupt that arrives in a callback of the garbage collector, of which JAX has one: send it again."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+    number = signal.SIGTERM if issubclass(dropped.exc_type, Terminated) else signal.SIGINT
+    again = threading.Timer(0.05, os.kill, (os.getpid(), number))  # from another thread: here it would be dropped once more
+    again.daemon = True
+    again.start()
 
 
 def _terminate(*_: object) -> None:

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from jaxtyping import Array
 
-from ..arguments import number, whole
+from ..arguments import number, room, whole
 from ..connectivity import gibbs
 from ..connectivity.gibbs import Start
 from ..errors import InputError
+from ..models.base import Model
 from ..objectives import probability_flow
 from .base import Rule, RuleSpec, join
 
@@ -49,6 +50,10 @@ class ParticleRule(RuleSpec):
         if self.refresh == 1:
             return ()
         return ("ess", "objective") if type(self).objective is probability_flow else ("ess",)
+
+    def check(self, model: Model) -> None:
+        if self.n_particles is not None:
+            room(f"{self.name}: the particles", self.n_particles, model.space.size)
 
     def build(self, batch_size: int) -> Rule:
         n_particles = self.n_particles or max(batch_size, 2)
