@@ -451,14 +451,10 @@ def _texts(rng: random.Random, marker: Path) -> Iterator[Hostile]:
             f"threshold {threshold}", "t.csv", plain.encode(), truth[np.lexsort(truth.T[::-1])], json.dumps({"threshold": threshold})
         )
         for bad in ("nan", "inf", "-inf"):
-            held = np.array([[0, float(bad), 1], [1, 0, 0]])
-            above = (held > threshold).astype(np.uint8)
-            truth = REFUSED if bad == "nan" else above[np.lexsort(above.T[::-1])]
             content = f"0,{bad},1\n1,0,0\n".encode()
-            yield Hostile(f"{bad} with threshold {threshold}", "t.csv", content, truth, json.dumps({"threshold": threshold}))
+            yield Hostile(f"{bad} with threshold {threshold}", "t.csv", content, REFUSED, json.dumps({"threshold": threshold}))
     for bad in ("nan", "inf"):
-        held = np.array([[0, float(bad), 1], [1, 0, 0]])
-        yield Hostile(f"{bad} as a real number", "t.csv", f"0,{bad},1\n1,0,0\n".encode(), held, json.dumps({"real": True}))
+        yield Hostile(f"{bad} as a real number", "t.csv", f"0,{bad},1\n1,0,0\n".encode(), REFUSED, json.dumps({"real": True}))
     for labels in ("first", "last", "middle", "", "1"):
         truth = {"first": rows[:, 1:], "last": rows[:, :-1], "": rows}.get(labels, REFUSED)
         if truth is not REFUSED:
@@ -600,7 +596,7 @@ def _config(**changed: Any) -> str:
 def _tomls(rng: random.Random, marker: Path) -> Iterator[Hostile]:
     yield Hostile("plain", "c.toml", b"hidden = 7\n", _config(hidden=7))
     yield Hostile("empty", "c.toml", b"", _config())
-    yield Hostile("a negative seed", "c.toml", b"seed = -1\n", _config(seed=-1))
+    yield Hostile("a negative seed", "c.toml", b"seed = -1\n", REFUSED)
     yield Hostile("a byte order mark", "c.toml", "\ufeffhidden = 7\n".encode(), _config(hidden=7))
     yield Hostile("Windows line ends", "c.toml", b"hidden = 7\r\nseed = 3\r\n", _config(hidden=7, seed=3))
     for text in (
@@ -679,7 +675,7 @@ def _runs(rng: random.Random, marker: Path) -> Iterator[Hostile]:
         '{"epochs": -1}',
         '{"epochs": 1e300}',
         '{"batch_size": 0}',
-        '{"tau": -1}',
+        '{"tau": -1.0}',
         '{"tau": NaN}',
         '{"seed": 18446744073709551616}',
         '{"rule": "²"}',
@@ -697,7 +693,7 @@ def _runs(rng: random.Random, marker: Path) -> Iterator[Hostile]:
         '{"hidden": ' + "9" * 5000 + "}",
         '{"min_ess": -0.5}',
         '{"k": 0}',
-        '{"l1": -1}',
+        '{"l1": -1.0}',
         '{"centred": 1}',
     ):
         yield Hostile(text[:30], "run/config.json", text.encode())

@@ -58,7 +58,7 @@ def test_every_format_gives_the_same_json(files, capsys, data):
     code, out, _ = run(capsys, "evaluate", "model.safetensors", "--data", data, "--json")
     assert code == 0 and out.count("\n") == 1
     record = json.loads(out)
-    assert set(record) == {"method", "log_partition", "log_likelihood", "verdict", "settings", "warnings"}
+    assert set(record) == {"method", "log_partition", "log_likelihood", "independent_units", "verdict", "settings", "warnings"}
     assert record["method"] == "exact" and record["verdict"] == "trusted" and record["warnings"] == []
     expected = mpf.log_likelihood(MODEL, DATA)
     assert record["log_likelihood"] == {**expected.record(), "n": 40}

@@ -262,3 +262,18 @@ def test_memory_that_runs_out_in_jax_is_one_sentence(capsys, problem, is_named):
         raise RuntimeError(problem)
     if is_named:
         assert end.value.code == 1 and "not enough memory (INTERNAL: Out of memory" in capsys.readouterr().err
+
+
+def test_an_evaluation_stands_beside_independent_units(finished, tmp_path, capsys):
+    digits = mpf.load_dataset("digits")
+    record = json.loads(run(capsys, "evaluate", str(finished), "--json", "--quiet")[1])
+    p = (digits.train.sum(0) + 1) / (len(digits.train) + 2)
+    expected = np.mean(digits.test @ np.log(p) + (1 - digits.test) @ np.log1p(-p))
+    assert record["independent_units"] == pytest.approx(expected, abs=1e-9)
+    gain = record["log_likelihood"]["value"] - expected
+    shown = run(capsys, "evaluate", str(finished), "--quiet")[1]
+    assert gain > 0 and f"the model is {gain:.3f} nats above" in shown
+    mpf.save(mpf.RBM(np.zeros((64, 2)), np.full(64, 5.0), np.zeros(2)), tmp_path / "bad.safetensors")
+    np.savez(tmp_path / "rows.npz", train=digits.train, test=digits.test)
+    files = ("--data", str(tmp_path / "rows.npz:test"), "--base-data", str(tmp_path / "rows.npz:train"))
+    assert "nats BELOW" in run(capsys, "evaluate", str(tmp_path / "bad.safetensors"), *files, "--quiet")[1]

@@ -34,7 +34,10 @@ def evaluate(
         typer.Option(metavar="FILE", help="rows of 0 and 1: .npy, .npz, .npz:KEY, .csv or .csv.gz; by default a run's test data"),
     ] = None,
     base_data: Annotated[
-        str | None, typer.Option(metavar="FILE", help="rows whose means AIS starts from, next to noise; by default those of --data")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="training rows: AIS starts from their means, next to noise, and they are the baseline; by default a run's"
+        ),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, exact, ais, csl or pseudo")] = "auto",
     chains: Annotated[int | None, typer.Option(help="chains of AIS or CSL  [default: 100]")] = None,
@@ -48,7 +51,7 @@ def evaluate(
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
 ) -> None:
     """Evaluate a model on data."""
-    from ..likelihood import from_log_partition, log_likelihood, log_partition, methods
+    from ..likelihood import from_log_partition, independent_units, log_likelihood, log_partition, methods
     from ..runs.diagnostics import keep_evaluation
     from ..runs.open import open_model
 
@@ -59,7 +62,8 @@ def evaluate(
     loaded = open_model(model, which)
     rows, base = _rows(model, data, base_data)
     rows = loaded.space.check(rows, data or model)
-    base = rows if base is None else loaded.space.check(base, base_data or model)
+    train = None if base is None else loaded.space.check(base, base_data or model)
+    base = rows if train is None else train
     log_z: Estimate | None = None
     with progress_bar(quiet) as progress:
         if method in ("csl", "pseudo"):
@@ -67,19 +71,26 @@ def evaluate(
         else:
             log_z = log_partition(loaded, method, key=seed, base_data=base, progress=progress, **settings)
             result = from_log_partition(loaded, rows, log_z)
-    _show(log_z, result, len(rows), as_json)
+    baseline = None if train is None or method == "pseudo" else independent_units(loaded.space, train, rows)
+    if as_json:
+        print(json.dumps(_record(log_z, result, baseline)), flush=True)
+    else:
+        _show(log_z, result, baseline)
     if log_z is not None and Path(model).is_dir() and which == "best" and data is None and base_data is None and len(rows):
         keep_evaluation(model, log_z, result)  # after it was shown: it must not be lost with a folder that is read-only or full
 
 
-def _show(log_z: Estimate | None, result: Estimate, n: int, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(_record(log_z, result)), flush=True)
-        return
+def _show(log_z: Estimate | None, result: Estimate, baseline: float | None) -> None:
     if log_z is not None:
         print(f"log Z           {_figures(log_z)}")
-    print(f"log-likelihood  {_figures(result)}   mean of {n} examples")
-    print(f"verdict         {result.verdict} ({result.method})", flush=True)
+    spread = result.settings["stderr_over_examples"]
+    choice = "" if spread is None else f"; their choice adds +- {spread:.3f}"
+    print(f"log-likelihood  {_figures(result)}   mean of {result.settings['n']} examples{choice}")
+    if baseline is not None:
+        gain = result.value - baseline
+        side = "above" if gain >= 0 else "BELOW: the model is worse than units without any interaction. Train it with a lower learning rate"
+        print(f"independent     {baseline:.3f} nats for units fitted one by one; the model is {abs(gain):.3f} nats {side}")
+    print(f"verdict         {result.verdict} ({result.method}): how far to trust the figures", flush=True)
     for warning in result.warnings:
         print(f"                - {warning}", flush=True)
 
@@ -103,7 +114,7 @@ def _figures(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} +- {estimate.stderr:.3f} nats, 95% [{estimate.lower:.3f}, {upper}]"
 
 
-def _record(log_z: Estimate | None, result: Estimate) -> dict[str, Any]:
+def _record(log_z: Estimate | None, result: Estimate, baseline: float | None) -> dict[str, Any]:
     from ..records import plain
 
     settings = {name: value for name, value in result.settings.items() if name != "n"}
@@ -111,6 +122,7 @@ def _record(log_z: Estimate | None, result: Estimate) -> dict[str, Any]:
         "method": result.method,
         "log_partition": None if log_z is None else log_z.record(),
         "log_likelihood": {**result.record(), "n": result.settings["n"]},
+        "independent_units": baseline,
         "verdict": result.verdict,
         "settings": settings,
         "warnings": list(result.warnings),
