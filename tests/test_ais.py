@@ -118,6 +118,8 @@ def test_variances_over_blocks_of_different_size_are_those_of_all_chains(monkeyp
     annealed = anneal(jax.random.key(0), model, base_of(model), laws.draw(model, 11), np.asarray([0.0, 1.0]))  # blocks of 4, 4, 3
     assert annealed.variances.shape == (1,)
     assert annealed.variances[0] == pytest.approx(annealed.log_weights.var(), rel=1e-4)
+    equal = anneal(jax.random.key(0), model, base_of(model), np.zeros((8, 5), np.uint8), np.asarray([0.0, 0.5, 1.0])).log_weights
+    assert not np.array_equal(equal[:4], equal[4:])  # blocks that start alike draw other numbers
 
 
 def test_the_stated_error_is_the_larger_of_the_two():

@@ -266,6 +266,22 @@ def test_every_update_and_epoch_has_its_own_random_numbers():
     assert not np.any(np.isclose(epochs[0].objective, epochs[1].objective, atol=1e-7))  # draws nothing: other batches
     one = mpf.fit(MODEL, DATA, "cd", epochs=3, batch_size=200, learning_rate=1e-30).history
     assert len({float(record["objective"]) for record in one}) == 3  # the same batch, other draws
+    equal = mpf.fit(MODEL, np.repeat(DATA[:1], 200, 0), "cd", epochs=3, batch_size=200, learning_rate=1e-30).history
+    assert len({float(record["objective"]) for record in equal}) == 3  # even where the shuffle changes nothing
+
+
+def test_schedules_count_updates_from_zero():
+    """A rate of 0.5 for the first of two updates, for the second, for both, for none."""
+    start = jax.tree.map(lambda leaf: 0.5 * leaf, MODEL)
+    first, second, both, none = (
+        mpf.fit(
+            start, DATA, "exact", epochs=2, batch_size=200, learning_rate=lambda step, on=on: jnp.where(jnp.isin(step, on), 0.5, 0.0)
+        ).model.weights
+        for on in map(jnp.asarray, ([0], [1], [0, 1], [2]))
+    )
+    np.testing.assert_array_equal(none, start.weights)
+    np.testing.assert_allclose(first, second, atol=1e-6)  # one and the same step, sooner or later
+    assert np.abs(first - none).max() > 1e-3 and np.abs(both - first).max() > 1e-3
 
 
 @pytest.mark.parametrize("schedule", [optax.constant_schedule(0.1), lambda step: 0.1, optax.cosine_decay_schedule(0.1, 8)])

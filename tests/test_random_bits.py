@@ -32,6 +32,15 @@ def test_known_answers(rounds, key_and_counter, expected):
     assert tuple(int(x) for x in out) == expected
 
 
+def test_subkeys_are_not_bits_of_units(monkeypatch):
+    """Where units take as many rounds of the cipher as keys, only the counter keeps them apart."""
+    monkeypatch.setattr(random_bits, "UNIT_ROUNDS", 20)
+    key = jax.random.key(3)
+    of_units = np.asarray(bits(key, (50,)))
+    of_keys = np.asarray([jax.random.key_data(subkey(key, number)) for number in range(50)])
+    assert not set(of_units.tolist()) & set(of_keys.ravel().tolist())
+
+
 def test_subkeys_differ_from_each_other_and_from_units_bits():
     key = jax.random.key(3)
     words = np.concatenate([np.asarray(jax.random.key_data(subkey(key, i))) for i in range(1000)])
