@@ -296,6 +296,8 @@ def test_curves_are_what_their_captions_say(monkeypatch):
     chains = {"autocorrelation": np.asarray([1.0, 0.5, 0.0]), "autocorrelation_time": np.asarray(2.0), **traces}
     one = RunRecord("run", {}, metrics, {}, {}, {}, chains)
     two = dataclasses.replace(one, metrics=[{**record, "valid": record["valid"] - 5} for record in metrics])
+    falling = dataclasses.replace(one, metrics=[{**record, "valid": -40.0 - record["epoch"]} for record in metrics])
+    assert (one.best_epoch, falling.best_epoch) == (3, 1)
     run_figures.training(one, 1)
     alt, (train, valid) = drawn["1-likelihood"]
     assert alt == "Log-likelihood over epochs: validation from -38 to -34, training from -29 to -27"
