@@ -511,3 +511,16 @@ def test_candidates_are_scored_on_validation_data():
     expected = mpf.log_likelihood(model, digits.valid, "exact").value
     assert training.validation_score(tiny(), model, digits) == pytest.approx(expected, rel=1e-9)
     assert abs(expected - mpf.log_likelihood(model, digits.test, "exact").value) > 1e-3
+
+
+def test_a_record_counts_once_its_search_is_finished(tmp_path):
+    """Until then a better candidate may turn up."""
+    plan, results = tiny(("CD1",)), Results(tmp_path)
+    (row,) = plan.rows
+    tried = [{"settings": row.resolved(choice, trial=True), "choice": choice, "valid": -i} for i, choice in enumerate(row.candidates())]
+    record = {"table": row.table, "profile": row.profile, "row": row.name, "seed": 0, "settings": row.resolved(row.candidates()[0])}
+    results.write(results.record_file(row, 0), {**record, "likelihood": {}})
+    results.write(results.trials_file(row), tried[:1])
+    assert jobs._missing(plan, plan.rows, 1, results) == [(plan, row, 0)]
+    results.write(results.trials_file(row), tried)
+    assert jobs._missing(plan, plan.rows, 1, results) == []
