@@ -64,7 +64,7 @@ BAD_SETTINGS = [
     ({"optimizer": optax.sgd(0.1), "learning_rate": 0.1}, "its own learning rate"),
     ({"average": 1.5}, "average"),
     ({"average": "mean"}, "polyak"),
-    ({"l2": -1.0}, "negative"),
+    ({"l2": -1.0}, "l2=-1.0.* at least 0"),
     ({"seeds": 0}, "seeds"),
     ({"l2": float("nan")}, "finite"),
     ({"resume": True}, "checkpoint="),
@@ -292,8 +292,8 @@ def test_any_schedule_will_do(schedule):
 
 def test_replicas_are_counted():
     fit = mpf.fit(START, DATA, "cd", **QUICK, seeds=2)
-    for i in (-1, 2):
-        with pytest.raises(mpf.InputError, match="there are 2"):
+    for i, message in ((-1, "at least 0"), (2, "there are 2")):
+        with pytest.raises(mpf.InputError, match=message):
             fit.replica(i)
     with pytest.raises(mpf.InputError, match="seeds="):
         mpf.fit(START, DATA, "cd", **QUICK).replica(0)

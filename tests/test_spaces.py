@@ -87,7 +87,7 @@ def test_data_of_any_dtype_become_bytes():
         checked = SPACE.check(rows.astype(dtype))
         assert checked.dtype == np.uint8
         np.testing.assert_array_equal(checked, rows)
-    with pytest.raises(mpf.InputError, match="at least 2"):
+    with pytest.raises(mpf.InputError, match="from 2 to 256"):
         mpf.Categorical(3, 1)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Bool, Num
 
 from .errors import InputError
 
@@ -44,7 +44,7 @@ def numbers(data: Any, name: str, wanted: str = "numbers", masked_as_nan: bool =
     return np.asarray(array)
 
 
-def table(data: Any, name: str, wanted: str = "numbers") -> Num[np.ndarray, "n width"]:
+def table(data: Any, name: str, wanted: str = "numbers") -> Num[np.ndarray, "n width"] | Bool[np.ndarray, "n width"]:
     """`data` as rows of numbers: two axes, at least one entry, nothing masked."""
     array = numbers(data, name, wanted)
     if array.ndim != 2:
