@@ -524,3 +524,16 @@ def test_a_record_counts_once_its_search_is_finished(tmp_path):
     assert jobs._missing(plan, plan.rows, 1, results) == [(plan, row, 0)]
     results.write(results.trials_file(row), tried)
     assert jobs._missing(plan, plan.rows, 1, results) == []
+
+
+def test_ais_with_other_chains_or_temperatures_is_not_as_planned():
+    plan = experiment("table2", "quick")
+    row, wanted = plan.rows[0], plan.ais_of(plan.rows[0])
+
+    def as_planned(chains, betas):
+        return search.judged_as_planned(plan, row, {"likelihood": {"ais": {"settings": {"chains": chains, "betas": betas}}}})
+
+    assert as_planned(wanted["chains"], wanted["first_betas"]) and as_planned(wanted["chains"], wanted["max_betas"])
+    assert not as_planned(wanted["chains"] + 1, wanted["first_betas"])
+    assert not as_planned(wanted["chains"], wanted["first_betas"] - 1) and not as_planned(wanted["chains"], wanted["max_betas"] + 1)
+    assert search.judged_as_planned(plan, row, {"likelihood": {"csl": {}}})
