@@ -205,7 +205,9 @@ def test_rows_of_a_larger_k_take_over_what_was_chosen_at_a_smaller_one(tmp_path)
 def test_where_the_likelihood_is_estimated_the_safe_side_is_what_is_chosen_by(monkeypatch, score):
     plan, digits = dataclasses.replace(tiny(), estimators=("ais",), score=score), mpf.load_dataset("digits")
     monkeypatch.setattr(training, "VALIDATION", {"chains": 10, "betas": 20})
-    model = mpf.fit(mpf.RBM.init(0, 64, 8, data=digits.train), digits.train, "cd", epochs=20, learning_rate=1.0, progress=False).model
+    model = mpf.fit(
+        mpf.RBM.init(0, 64, 8, data=digits.train), digits.train, "cd", epochs=20, batch_size=100, learning_rate=1.0, progress=False
+    ).model
     by_hand = mpf.log_likelihood(model, digits.valid, "ais", base_data=digits.train, chains=10, betas=20)
     log_z = mpf.log_partition(model, "ais", base_data=digits.train, chains=10, betas=20)
     worse = by_hand.value + log_z.value - max(log_z.settings["reverse"], *log_z.settings["forward_by_base"].values())
