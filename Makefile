@@ -19,7 +19,8 @@ demo: .venv/.installed
 	$(BIN)/python -m minprobflow.demo
 
 test: lint types layers
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25
+	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 -m "not heavy"
+	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 10 -m heavy
 
 soak: .venv/.installed
 	$(BIN)/python -m soak

@@ -2,16 +2,6 @@ import os
 import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# most of the suite's time is compilation of programs that then run for milliseconds: compiled with less effort, a third of it
-os.environ["XLA_FLAGS"] = " ".join(
-    (
-        "--xla_backend_optimization_level=0",
-        "--xla_llvm_disable_expensive_passes=true",
-        "--xla_cpu_use_fusion_emitters=false",
-        "--xla_cpu_parallel_codegen_split_count=1",
-        os.environ.get("XLA_FLAGS", ""),  # whoever runs the tests has the last word
-    )
-).strip()
 # workers and the processes that tests start share what they compile
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parent.parent / ".pytest_cache" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -21,7 +11,24 @@ import jax
 import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")  # a silent promotion is how uint8 data turn into garbage
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 MAPS = 20_000  # a process may have 65,530 memory maps, and compiled programs hold some each: beyond that they crash
+
+
+def pytest_configure(config):
+    """Most tests compile for seconds what then runs for milliseconds: with less effort, that takes a third of the time.
+
+    Those marked `heavy` compute for long, and are run on their own, with the compiler as users have it: pytest -m heavy.
+    JAX reads the flags when it compiles first, which is later than this.
+    """
+    config.addinivalue_line("markers", "heavy: computes for longer than it compiles; `make test` runs these apart")
+    if config.option.markexpr != "heavy":
+        os.environ["XLA_FLAGS"] = " ".join((*QUICK_TO_COMPILE, os.environ.get("XLA_FLAGS", ""))).strip()
 
 
 @pytest.fixture(autouse=True)

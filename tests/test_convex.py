@@ -144,8 +144,8 @@ def test_constant_and_doubled_units_do_not_break_it():
     [
         (mpf.RBM.init(0, 6, 2), {}, "mpf.fit"),
         (mpf.Ising.init(6), {"objective": "likelihood"}, "pseudo-likelihood"),
-        (mpf.Ising.init(6), {"l1": -1.0}, "penalties"),
-        (mpf.Ising.init(6), {"tolerance": 0.0}, "positive"),
+        (mpf.Ising.init(6), {"l1": -1.0}, "l1=-1.0.* at least 0"),
+        (mpf.Ising.init(6), {"tolerance": 0.0}, "above 0"),
         (mpf.Ising.init(7), {}, "columns"),
         (mpf.Ising(np.zeros((6, 6)), np.full(6, np.nan)), {}, "non-finite"),
     ],

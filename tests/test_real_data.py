@@ -13,6 +13,8 @@ from minprobflow.cli import compare, evaluate, report, reproduce, sample, train
 from minprobflow.data.folder import data_folder
 from minprobflow.likelihood import from_log_partition
 
+pytestmark = pytest.mark.heavy
+
 
 def needs(name):
     return pytest.mark.skipif(not (data_folder() / name).exists(), reason=f"{name} is not in the data folder (set MINPROBFLOW_DATA)")
@@ -50,6 +52,7 @@ def test_every_example_of_the_help_runs(tmp_path, monkeypatch, capsys):
     digits = mpf.load_dataset("digits")
     (tmp_path / "mnist.toml").write_text('data = "digits"\nepochs = 1\n')
     np.save("test.npy", digits.test)
+    np.savetxt("survey.csv", np.column_stack([np.arange(300), digits.test]), delimiter=",")  # an index, then answers
     np.savez("digits.npz", test=digits.test)
     mpf.save(mpf.RBM.init(0, 64, 8, data=digits.train), "model.safetensors")
     shorter = {"train --data mnist": ["--epochs", "1", "--hidden", "12", "--k", "1"], "--betas 20000": ["--betas", "50"]}

@@ -241,6 +241,7 @@ def test_what_was_made_under_other_settings_is_made_anew(tmp_path, monkeypatch):
     assert run(thorough) == 0 and len(results.read(results.trials_file(old.rows[0]))) == 4  # trials stay on record
 
 
+@pytest.mark.heavy
 def test_a_row_can_be_judged_with_more_chains_and_what_was_not_is_made_anew(tmp_path):
     results, row = Results(tmp_path), experiment("table3", "best").selected(["PMPF25"])[0]
     assert row.ais["chains"] == 200 and "ais" not in row.settings  # else records of other rows were no longer current
@@ -359,6 +360,7 @@ def test_the_paper_profile_is_plain_descent():
         digits.train,
         mpf.FMPF(k=2, refresh=12, min_ess=0.0),
         epochs=2,
+        batch_size=100,
         learning_rate=lambda step: 0.01,
         centred=False,
     )

@@ -204,7 +204,7 @@ def test_the_command(tmp_path):
     summary = json.loads(done.stdout)
     assert summary["epochs"] == 12 and "epoch 12/12" in done.stderr and "ESS" in done.stderr
     refused = subprocess.run(command("--resume", "--hidden", "9", "--out", out), capture_output=True, text=True, check=False)
-    assert refused.returncode == 2 and "drop hidden" in refused.stderr and "Traceback" not in refused.stderr
+    assert refused.returncode == 2 and "hidden is 4 there, not 9" in refused.stderr and "Traceback" not in refused.stderr
 
 
 def run_cli(capsys, *arguments):
@@ -236,7 +236,7 @@ def test_samples_that_are_no_pictures_are_rows(capsys, tmp_path, monkeypatch):
     assert run_cli(capsys, "sample", "model.safetensors", "-n", 3, "--steps", 1)[:2] == (0, "samples.npy\n")
     assert np.load("samples.npy").shape == (3, 6)
     code, _, err = run_cli(capsys, "sample", "model.safetensors", "--out", "x.png")
-    assert code == 2 and "no pictures" in err and not (tmp_path / "x.png").exists()
+    assert code == 2 and "not images" in err and not (tmp_path / "x.png").exists()
 
 
 def test_sample_a_run(whole, capsys, tmp_path):
