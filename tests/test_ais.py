@@ -20,8 +20,6 @@ ANNEALABLE = {name: m for name, m in laws.SOME.items() if isinstance(m, Annealab
 every_annealable = pytest.mark.parametrize("model", ANNEALABLE.values(), ids=ANNEALABLE)
 FEW = np.asarray([0.0, 0.4, 0.8, 1.0])  # so few that the weights vary widely: a wrong weight shows
 
-pytestmark = pytest.mark.heavy
-
 
 def base_of(model):
     if isinstance(model.space, mpf.Real):

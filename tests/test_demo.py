@@ -1,13 +1,10 @@
 """The demo's figures are measured, and its pictures are pictures."""
 
-import pytest
-
 import minprobflow as mpf
 from minprobflow import demo
 from minprobflow.report.template import POLICY
 
 
-@pytest.mark.heavy
 def test_demo_leaves_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "N_HIDDEN", 4)
     scores = demo.main(epochs=3, folder=str(tmp_path))

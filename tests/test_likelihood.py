@@ -38,7 +38,6 @@ def test_ais_turns_the_sandwich_over(model):
     assert 1 < estimate.ess <= 100
 
 
-@pytest.mark.heavy
 def test_auto_samples_where_it_must():
     rng = np.random.default_rng(0)
     model = mpf.RBM(rng.normal(scale=0.1, size=(30, 27)), rng.normal(size=30), rng.normal(size=27))

@@ -27,7 +27,6 @@ BLOCKS = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page, tmp_path, monkeypatch):
     """In order, in one namespace, as a reader would."""

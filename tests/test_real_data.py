@@ -13,13 +13,12 @@ from minprobflow.cli import compare, evaluate, report, reproduce, sample, train
 from minprobflow.data.folder import data_folder
 from minprobflow.likelihood import from_log_partition
 
-pytestmark = pytest.mark.heavy
-
 
 def needs(name):
     return pytest.mark.skipif(not (data_folder() / name).exists(), reason=f"{name} is not in the data folder (set MINPROBFLOW_DATA)")
 
 
+@pytest.mark.heavy
 @needs("golden/rbm_CD25_500_params.npz")
 def test_the_published_model():
     """Salakhutdinov & Murray (2008): log Z 451.28, test log-likelihood -86.34."""
@@ -31,6 +30,7 @@ def test_the_published_model():
     assert abs(log_z.settings["gap"]) < 0.5
 
 
+@pytest.mark.heavy
 @needs("mnist/train-images-idx3-ubyte.gz")
 def test_a_model_that_fools_ais_is_flagged():
     """Chains that start at the data, or are annealed from their means, miss most of the mass."""

@@ -120,7 +120,6 @@ def test_an_estimated_likelihood_is_kept_once_and_warns_if_it_is_not_trusted(fit
     assert not hasattr(rbm, "log_partition_")
 
 
-@pytest.mark.heavy
 def test_ais_takes_over_where_there_are_too_many_units(fitted, monkeypatch):
     rbm = copy.deepcopy(fitted)
     exact = rbm.score(BITS)
