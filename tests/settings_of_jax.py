@@ -12,6 +12,12 @@ import minprobflow as mpf
 
 ROWS = (np.arange(60).reshape(12, 5) * 7 % 3 == 0).astype(np.uint8)
 RBM, ISING = mpf.RBM.init(3, 5, 3, data=ROWS), mpf.Ising.init(5, data=ROWS)
+LETTERS, NUMBERS = (np.arange(48).reshape(12, 4) * 7 % 3).astype(np.uint8), np.sin(np.arange(48).reshape(12, 4)).astype(np.float32)
+OTHERS = (
+    ("Potts", mpf.Potts.init(4, 3, LETTERS), LETTERS),
+    ("CategoricalRBM", mpf.CategoricalRBM.init(0, 4, 3, 2, LETTERS), LETTERS),
+    ("GaussianRBM", mpf.GaussianRBM.init(0, 4, 2, NUMBERS), NUMBERS),
+)
 AIS = {"chains": 10, "betas": 10, "sample_steps": 4}
 
 
@@ -20,6 +26,9 @@ def calls():
     for rule in ("fpmpf", "mpf-1flip", "exact"):
         yield f"fit by {rule}", lambda r=rule: mpf.fit(RBM, ROWS, r, epochs=1, batch_size=4).state
     yield "fit Ising", lambda: mpf.fit(ISING, ROWS, "pcd", epochs=1, batch_size=4).state
+    for label, model, rows in OTHERS:
+        yield f"fit {label}", lambda m=model, r=rows: mpf.fit(m, r, "pcd", epochs=1, batch_size=4).state
+        yield f"likelihood of {label}", lambda m=model, r=rows: mpf.log_likelihood(m, r, "ais", **AIS).value
     yield "replicas", lambda: mpf.fit(lambda key: mpf.RBM.init(key, 5, 3), ROWS, "cd", epochs=1, batch_size=4, seeds=2).state
     yield "sample", lambda: mpf.sample(RBM, n=4, steps=2)
     yield "AIS", lambda: mpf.log_partition(RBM, "ais", base_data=ROWS, **AIS).value
