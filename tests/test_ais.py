@@ -180,6 +180,7 @@ def test_the_stated_interval_is_calibrated():
     assert result["trusted_off_by_more_than_1_nat"] == 0
 
 
+@pytest.mark.heavy
 def test_too_few_temperatures_are_not_trusted():
     hard = mpf.RBM(np.random.default_rng(0).normal(scale=6.0, size=(60, 14)), np.zeros(60), np.zeros(14), 0.5)
     estimate = mpf.log_partition(hard, "ais", betas=3)

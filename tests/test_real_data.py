@@ -45,6 +45,7 @@ def test_mnist():
     assert mnist.test.mean() == pytest.approx(0.1342, abs=1e-4)
 
 
+@pytest.mark.heavy
 @needs("mnist/train-images-idx3-ubyte.gz")
 def test_every_example_of_the_help_runs(tmp_path, monkeypatch, capsys):
     """Word for word, in the order of the help pages, but for a shorter run and a smaller model."""
