@@ -202,7 +202,7 @@ def interrupted(tmp_path, *signals):
 
 
 @pytest.mark.parametrize(
-    ("signals", "codes"), [([signal.SIGINT], {130}), ([signal.SIGINT, signal.SIGINT], {130}), ([signal.SIGTERM], {143})]
+    ("signals", "codes"), [([signal.SIGINT], {130}), ([signal.SIGINT, signal.SIGINT], {130, -signal.SIGINT}), ([signal.SIGTERM], {143})]
 )
 def test_an_interrupted_run_says_where_it_stopped_and_how_to_continue(tmp_path, signals, codes):
     code, error, out = interrupted(tmp_path, *signals)
