@@ -110,3 +110,21 @@ def test_use_after_a_fork_is_an_error_and_no_hang():
     command = [sys.executable, "-c", textwrap.dedent(code)]
     out = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=120)
     assert (out.stdout.strip(), out.returncode) == ("4", 0), out.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mpf.fit_convex(mpf.Ising.init(3), [[0, 1, 1], [1, 0, 0]], counts="many"), "counts"),
+        (lambda: mpf.RBM.init(0, 3, 2).energy(np.zeros((2, 3)), np.zeros((4, 2))), "as many of one as of the other"),
+        (lambda: mpf.GaussianRBM.init(0, 3, 2).energy(np.zeros((2, 3)), np.zeros((4, 2))), "as many of one as of the other"),
+        (lambda: mpf.save(mpf.RBM.init(0, 3, 2), "."), "is a folder"),
+        (
+            lambda: mpf.likelihood.log_likelihood(mpf.RBM(np.full((3, 2), np.nan), np.zeros(3), np.zeros(2)), [[0, 1, 1]], "pseudo"),
+            "non-finite",
+        ),
+    ],
+)
+def test_what_a_long_campaign_found_stays_refused(call, message):
+    with pytest.raises(mpf.InputError, match=message):
+        call()

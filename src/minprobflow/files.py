@@ -39,7 +39,9 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     A link is followed. What is not a plain file (a pipe, a device) is written to as it is.
     """
     path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file in it")
+    if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,6 +33,16 @@ def as_states(x: Any, width: int, dtype: Any, layer: str = "") -> Float[Array, "
     return jnp.asarray(x).astype(dtype)
 
 
+def check_batches(v: Float[Array, "*batch D"], h: Float[Array, "*others H"]) -> None:
+    """Raise if states of two layers cannot stand side by side."""
+    try:
+        np.broadcast_shapes(v.shape[:-1], h.shape[:-1])
+    except ValueError as problem:
+        raise InputError(
+            f"visible states {v.shape} and hidden states {h.shape} do not fit: pass as many of one as of the other"
+        ) from problem
+
+
 def floating(x: Any, name: str = "the parameter array") -> Float[Array, ...]:
     """An array that can be learned: whole numbers are made floats, and what a float of this precision cannot hold is refused.
 

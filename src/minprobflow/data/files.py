@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from ..errors import InputError
 from ..tables import within_memory
 from .idx import parse_idx
@@ -84,7 +85,7 @@ def text_path(name: Any) -> str:
     """A path as text."""
     text = os.fspath(name) if isinstance(name, str | os.PathLike) else None
     if not isinstance(text, str):
-        raise InputError(f"the name of a data set or file is {shown(name)}: pass text or a pathlib.Path")
+        raise InputError(f"the name of a data set or file is {arguments.shown(name)}: pass text or a pathlib.Path")
     return text
 
 

@@ -17,7 +17,7 @@ ROWS = 256
 
 def pseudo_log_likelihoods(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
     """Over all units of each row: p(v_i | rest) = 1 / (1 + sum over the other values of exp(F(v) - F(v with i changed)))."""
-    rows = discrete(as_model(model).space, "the pseudo-likelihood").check(rows, "rows")
+    rows = discrete(as_model(model, finite=True).space, "the pseudo-likelihood").check(rows, "rows")
     return np.concatenate([np.asarray(_all_units(model, jnp.asarray(rows[i : i + ROWS])), np.float64) for i in range(0, len(rows), ROWS)])
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from ..arguments import number
 from ..errors import InputError
-from ..numerics import affine, along, as_states, floating, sum_softplus, sum_softplus_difference
+from ..numerics import affine, along, as_states, check_batches, floating, sum_softplus, sum_softplus_difference
 from ..random_bits import as_key, bernoulli, normal, subkey
 from ..spaces import RELATIVE_FLOOR, Binary, Real
 from .base import Centrable, FastAnnealing, Latent, layer_sizes
@@ -133,6 +133,7 @@ class GaussianRBM(Latent, Centrable, FastAnnealing):
     def energy(self, v: Any, h: Any) -> Float[Array, "*batch"]:
         """E(v,h)."""
         u, h = self._from_bias(v), self._hidden(h)
+        check_batches(u, h)
         return self._quadratic(u) - jnp.sum((u / along(self.variance, u)) * (h @ self.weights.T), -1) - h @ self.hidden_bias
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..errors import InputError
-from ..numerics import affine, along, as_states, floating, logit, sum_softplus, sum_softplus_difference
+from ..numerics import affine, along, as_states, check_batches, floating, logit, sum_softplus, sum_softplus_difference
 from ..random_bits import as_key, bernoulli, subkey
 from ..spaces import Binary
 from . import rbm_sums
@@ -107,6 +107,7 @@ class RBM(Latent, FastFlips, FastSums, Centrable, FastAnnealing):
     def energy(self, v: Any, h: Any) -> Float[Array, "*batch"]:
         """E(v,h), before division by tau."""
         v, h = self._visible(v), self._hidden(h)
+        check_batches(v, h)
         return -jnp.sum((v @ self.weights) * h, -1) - v @ self.visible_bias - h @ self.hidden_bias
 
     def free_energy(self, v: Any) -> Float[Array, "*batch"]:

@@ -23,6 +23,7 @@ from ..arguments import choice, flag, number, whole
 from ..errors import InputError
 from ..models.base import LogLinear, Model, as_model
 from ..numerics import as_float64, double_precision, sum_softplus
+from ..tables import numbers
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
 ENTRIES = 2**14  # rows x units at a time: what fits a core's cache
@@ -171,9 +172,9 @@ def _searched(problem: _Problem, given: Model, tolerance: float, max_iterations:
 
 def counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndarray, "m D"], Float[np.ndarray, " m"]]:
     """Distinct rows and the share of the data that each makes up."""
-    weights = np.ones(len(rows)) if counts is None else np.asarray(counts, np.float64)
+    weights = np.ones(len(rows)) if counts is None else numbers(counts, "counts").astype(np.float64)
     if weights.shape != (len(rows),) or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
-        raise InputError(f"counts must be {len(rows)} numbers that are not negative, one a row, and not all zero")
+        raise InputError(f"counts must be {len(rows)} numbers that are not negative, one per row, and not all zero")
     packed = np.packbits(rows, axis=1)
     words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)  # sorting words is faster than sorting bytes
     keys = words[:, 0] if words.shape[1] == 1 else words
