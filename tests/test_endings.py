@@ -48,12 +48,13 @@ def copy(finished, tmp_path):
         ("--hidden 0", "hidden=0: it must be at least 1"),
         ("--evaluate-every 0", "evaluate_every=0: it must be at least 1"),
         ("--l1 -3", "l1=-3"),
+        ("--out " + "d/" * 1900, "choose a shorter --out"),
         ("--rule pcd --n-particles 2000000000", "the particles would have 2000000000 x 64 entries"),
     ],
 )
 def test_a_rejected_setting_leaves_nothing_behind(tmp_path, monkeypatch, capsys, flags, message):
     monkeypatch.chdir(tmp_path)
-    code, _, err = run(capsys, "train", *FLAGS, *flags.split(), "--out", "run")
+    code, _, err = run(capsys, "train", *FLAGS, "--out", "run", *flags.split())
     assert code == 2 and message in err and err.count("\n") == 1 and not (tmp_path / "run").exists()
 
 

@@ -47,7 +47,10 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Refuse a second process, and clear up after one that was killed; the lock is gone with the process, however it ends."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except RecursionError as problem:
+            raise InputError(f"the path of the run folder has {len(self.path.parts):,} parts: choose a shorter --out") from problem
         with (self.path / "lock").open("w") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
