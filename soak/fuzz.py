@@ -187,7 +187,7 @@ def _sample(rng: np.random.Generator) -> Any:
     import minprobflow as mpf
 
     rows = mpf.sample(_rbm(rng), n=4, steps=3, seed=int(rng.integers(2**31)))
-    assert rows.shape == (4, VISIBLE) and np.isin(rows, (0, 1)).all(), "samples that are no bits"
+    assert rows.shape == (4, VISIBLE) and np.isin(rows, (0, 1)).all(), "samples that are not bits"
     return [rows]
 
 
@@ -204,7 +204,7 @@ def _fit(rng: np.random.Generator) -> Any:
 
 
 def _data(rng: np.random.Generator) -> Any:
-    """Data that are no bits."""
+    """Data that are not bits."""
     import minprobflow as mpf
 
     rows = _wild(rng, ROWS, VISIBLE)

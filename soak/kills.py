@@ -106,7 +106,11 @@ def _start(arguments: list[str], place: Path) -> subprocess.Popen[str]:
 
 def _finish(arguments: list[str], place: Path) -> Done:
     begun = time.perf_counter()
-    process = _start(arguments, place)
+    return _ended(_start(arguments, place), begun)
+
+
+def _ended(process: subprocess.Popen[str], begun: float) -> Done:
+    """Wait for the end of a command; one that hangs is killed."""
     try:
         printed, said = process.communicate(timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -143,13 +147,7 @@ def _kill(arguments: list[str], place: Path, after: float, number: int = signal.
         for _ in range(times):
             process.send_signal(number)
             time.sleep(0.05)
-    try:
-        printed, said = process.communicate(timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        printed, said = process.communicate()
-        return Done(-999, printed, said, TIMEOUT)
-    return Done(process.returncode, printed, said, time.perf_counter() - begun)
+    return _ended(process, begun)
 
 
 def _seconds(work: Path, name: str) -> float:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, Key, Num, UInt8
 
 from .arguments import whole
 from .errors import InputError
-from .tables import refuse_missing, table, within_memory
+from .tables import refuse_first, refuse_missing, table, within_memory
 
 MAX_SIZE = 2**24  # units: the number of states can still be written down
 
@@ -268,7 +268,7 @@ class Categorical(Discrete):
         array = table(data, name, "whole numbers from 0")
         refuse_missing(array, name)
         wrong = (array < 0) | (array >= self.n_values) | (array != np.floor(array))
-        _refuse(
+        refuse_first(
             wrong,
             array,
             name,
@@ -346,7 +346,9 @@ class Real(Space):
         array = table(data, name, "numbers")
         refuse_missing(array, name)
         wrong = np.abs(array) > 1e18  # whose squares single precision does not hold
-        _refuse(wrong, array, name, ": drop that row, or standardise the columns with (x - x.mean(0)) / x.std(0) if numbers are that large")
+        refuse_first(
+            wrong, array, name, ": drop that row, or standardise the columns with (x - x.mean(0)) / x.std(0) if numbers are that large"
+        )
         return array.astype(np.float32)
 
 
@@ -365,13 +367,6 @@ def binary_rows(data: Any, name: str = "data") -> UInt8[np.ndarray, "n width"]:
         )
         raise InputError(f"{name} must be binary (0 or 1) but has {value} at row {row}, column {column}: {remedy}")
     return array.astype(np.uint8)
-
-
-def _refuse(wrong: np.ndarray, array: np.ndarray, name: str, why: str) -> None:
-    """Raise at the first wrong entry, if there is one."""
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise InputError(f"{name} has {array[row, column]} at row {row}, column {column}{why}")
 
 
 def _of_width(array: Num[np.ndarray, "n width"], size: int, name: str) -> Num[np.ndarray, "n width"]:

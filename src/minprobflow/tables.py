@@ -87,6 +87,13 @@ def _refuse_at(missing: np.ndarray, name: str, how: str, remedy: str) -> None:
         raise InputError(f"{name} has {count:,} missing value{'s' if count > 1 else ''} ({how}), the first at {at}: {remedy}")
 
 
+def refuse_first(wrong: np.ndarray, array: np.ndarray, name: str, why: str) -> None:
+    """Raise at the first wrong entry, if there is one."""
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(f"{name} has {array[row, column]} at row {row}, column {column}{why}")
+
+
 def _array(data: Any, name: str, wanted: str) -> np.ndarray:
     if data is None or isinstance(data, str | bytes):
         raise InputError(f"{name} is {'None' if data is None else f'the text {data[:40]!r}'}: pass {wanted}, as an array or a nested list")

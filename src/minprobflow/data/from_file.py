@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import InputError
-from ..tables import refuse_missing
+from ..tables import refuse_first, refuse_missing
 from .base import Dataset, in_three
 from .files import read_labelled, read_table
 from .loader_options import Seed, both_spellings
@@ -57,10 +57,10 @@ def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool) -> 
     if real and threshold is None:
         with np.errstate(over="ignore"):
             rows = table.astype(np.float32)
-        _refuse_first(~np.isfinite(rows), table, name, "which single precision does not hold: drop that row, or scale the column")
+        refuse_first(~np.isfinite(rows), table, name, ", which single precision does not hold: drop that row, or scale the column")
         return rows
     if table.dtype.kind == "f":
-        _refuse_first(~np.isfinite(table), table, name, "which is not a finite number: drop that row")
+        refuse_first(~np.isfinite(table), table, name, ", which is not a finite number: drop that row")
     if threshold is not None:
         if len(table) >= INDEX_ROWS and (counting := _counts_up(table)).any():
             raise InputError(f"{name}: {_index_column(table, int(np.argmax(counting)))}")
@@ -69,12 +69,6 @@ def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool) -> 
     if wrong.any():
         raise InputError(f"{name} is not binary: {_why_not_binary(table, wrong)}")
     return table.astype(np.uint8)
-
-
-def _refuse_first(wrong: np.ndarray, table: np.ndarray, name: str, why: str) -> None:
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise InputError(f"{name} has {table[row, column]} at row {row}, column {column}, {why}")
 
 
 def _why_not_binary(table: np.ndarray, wrong: np.ndarray) -> str:
