@@ -16,7 +16,7 @@ BIN := .venv/bin
 	touch $@
 
 demo: .venv/.installed
-	$(BIN)/python -m minprobflow.demo
+	$(BIN)/python examples/demo.py
 
 test: lint types layers
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 -m "not heavy"
@@ -30,7 +30,7 @@ soak: .venv/.installed
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/lowest.py > .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-lowest/requirements.txt \
-		beartype hypothesis optuna pandas pytest pytest-xdist
+		beartype hypothesis pandas pytest pytest-xdist
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 

@@ -2,13 +2,13 @@
 """Write the measured figures into the docs: `python -m benchmarks.docs`. A test checks that they are up to date."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
+from paper.markers import filled
+from paper.records import spread, standard_error
 
 from benchmarks import defaults as defaults_plan
-from minprobflow.reproduce.records import spread, standard_error
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -538,23 +538,17 @@ def defaults() -> str:
     return "\n\n".join(tables)
 
 
-def filled(text: str) -> str:
-    """The page with every <!-- name --> ... <!-- end --> part made anew, by the function of that name.
-
-    Names with hyphens are of the paper's tables, which `minprobflow reproduce page` makes.
-    """
-
-    def part(match):
-        try:
-            made = globals()[match[2]]()
-        except FileNotFoundError as missing:
-            made = f"Not measured yet: `python -m benchmarks {Path(missing.filename).stem}`."
-        return f"{match[1]}{made}\n{match[3]}"
-
-    return re.sub(r"(<!-- (?!end)(\w+) -->\n).*?(<!-- end -->)", part, text, flags=re.DOTALL)
+def part(name: str) -> str | None:
+    """The part of a page that the function of its name makes; names with hyphens are the paper's (`python -m paper page`)."""
+    if "-" in name:
+        return None
+    try:
+        return globals()[name]()
+    except FileNotFoundError as missing:
+        return f"Not measured yet: `python -m benchmarks {Path(missing.filename).stem}`."
 
 
 if __name__ == "__main__":
     for page in PAGES:
-        page.write_text(filled(page.read_text()))
+        page.write_text(filled(page.read_text(), part))
     performance_plot()

@@ -1,11 +1,6 @@
-"""The paper's tables and figures: experiments, their search, their records and the page made of them.
+"""The paper's tables and figures: plans, searches, records, and the page and pictures made of them.
 
-One finished (row, seed) is one JSON record, and one finished trial of a search is one entry of a row's JSON file, so that
-everything accumulates: running again only adds what is missing.
+`python -m paper --help` shows the commands. Nothing of this is part of the library. One finished (row, seed), or one finished
+trial of a search, is one line of a JSON-lines file in results/, so that everything accumulates: running again only adds what is
+missing.
 """
-
-from .experiments import PROFILES, TABLES, Row, experiment
-from .jobs import reproduce
-from .page import write_page
-
-__all__ = ["PROFILES", "TABLES", "Row", "experiment", "reproduce", "write_page"]

@@ -9,14 +9,14 @@ length, and so is a penalty where the rule's bias asks for one: CD, FMPF and MPF
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data import load_dataset
-from .experiments import Experiment, Row, experiment
+from minprobflow.data import load_dataset
+
 from .jobs import limit_threads
+from .plan import Experiment, Row, experiment
 from .records import Results, doubt, spread, values
 from .search import current
 from .training import train
@@ -75,7 +75,7 @@ def plans(table: str, results: Results) -> list[Experiment]:
 
 
 def _recorded_plans(base: Experiment, results: Results) -> list[Experiment]:
-    seconds = results.read(_timing_file(base, results)) or {}
+    seconds = _measured(base, results)
     return [_plan(base, budget, seconds) for budget in BUDGETS[base.table]]
 
 
@@ -102,15 +102,15 @@ def _timed(name: str) -> dict[float, str]:
     return {rate: f"{name} at {rate}" if variant.slower_at_larger_rates else name for rate in variant.searched["learning_rate"]}
 
 
-def _timing_file(base: Experiment, results: Results) -> Path:
-    return results.place / base.table / "seconds-per-epoch.json"
+def _measured(base: Experiment, results: Results) -> dict[str, float]:
+    """Seconds per epoch on record, by variant and, where it matters, rate."""
+    return {record["of"]: record["seconds"] for record in results.read(base.table, "time", "seconds")}
 
 
 def _measure(base: Experiment, results: Results) -> None:
     """Seconds an epoch of the variants that are not on record: the best of some rounds in turn, so that what else the machine does
     weighs on all alike. The first round compiles, too, and so hardly is the best."""
-    file = _timing_file(base, results)
-    known: dict[str, float] = results.read(file) or {}
+    known = _measured(base, results)
     wanted = {timed: (name, rate) for name in VARIANTS for rate, timed in _timed(name).items()}
     missing = [timed for timed in wanted if timed not in known]
     if not missing:
@@ -122,7 +122,8 @@ def _measure(base: Experiment, results: Results) -> None:
         settings = {"rule": variant.rule, **variant.settings, "learning_rate": rate, "batch_size": BATCH_SIZE, "epochs": TIMED_EPOCHS}
         done = train(base, settings, 0, dataset, looks=0)
         found[timed] = min(found[timed], (done.seconds + done.compile_seconds) / TIMED_EPOCHS)
-    results.write(file, {timed: known.get(timed) or found[timed] for timed in wanted})
+    for timed, seconds in found.items():
+        results.add(base.table, "time", "seconds", {"of": timed, "seconds": seconds})
 
 
 def table(results: Results, name: str) -> str:
@@ -130,7 +131,7 @@ def table(results: Results, name: str) -> str:
     base = _without_rows(name)
     columns = {budget: current(plan, results) for budget, plan in zip(BUDGETS[name], _recorded_plans(base, results), strict=True)}
     if not any(any(found.values()) for found in columns.values()):
-        return f"No records yet: `minprobflow reproduce {name.replace('table', 'time')}`."
+        return f"No records yet: `python -m paper {name.replace('table', 'time')}`."
     method = base.estimators[0]
     lines = [
         "| | " + " | ".join(f"{budget} s | seconds taken, epochs, rate, l2" for budget in columns) + " |",

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import model_files, pictures
-from ..data import Dataset, load_dataset
-from ..errors import InputError
-from ..files import write_atomically
-from ..samplers import sample
-from .experiments import TABLES, Experiment, experiment
+from minprobflow import model_files, pictures
+from minprobflow.data import Dataset, load_dataset
+from minprobflow.errors import InputError
+from minprobflow.files import write_atomically
+from minprobflow.samplers import sample
+
+from .plan import TABLES, Experiment, experiment
 from .records import Results, doubt, title, values
 from .search import current
 
@@ -44,7 +45,7 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
             left_out = f"no model of {', '.join(missing)} in {results.models}: samples and filters leave them out"
             report(f"{name}: {left_out} (--train trains them again)")
     if not written:
-        raise InputError(f"there is nothing of profile {profile} to draw yet: run minprobflow reproduce table1 --profile {profile} first")
+        raise InputError(f"there is nothing of profile {profile} to draw yet: run python -m paper table1 --profile {profile} first")
     return written
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import os
 import platform
 import time
@@ -11,11 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import model_files
-from ..data import load_dataset
-from ..errors import InputError, TrainingDiverged
-from ..versions import version
-from .experiments import TABLES, Experiment, Row, experiment
+from minprobflow import model_files
+from minprobflow.data import load_dataset
+from minprobflow.errors import TrainingDiverged
+from minprobflow.versions import version
+
+from .plan import TABLES, Experiment, Row, experiment
 from .records import Results
 from .search import chosen, current, planned, search, untried
 from .training import Trained, judged, stops_early, train
@@ -39,7 +38,6 @@ def run(
     rows: list[str] | None = None,
     seeds: int | None = None,
     budget: float | None = None,
-    engine: str = "loky",
     jobs: int = 1,
     results: Results | None = None,
     report: Report = print,
@@ -50,7 +48,6 @@ def run(
         rows: names of rows; by default all.
         seeds: of each row; by default what the experiment says.
         budget: minutes after which nothing new is started.
-        engine: a joblib backend: loky; dask or ray where they are installed.
         jobs: processes at once. With several each computes on one thread.
     """
     results = results or Results("results")
@@ -58,21 +55,18 @@ def run(
     arguments = _of_all_jobs(results, budget, jobs)
     searched = {row.searched.name: row.searched for row in wanted}
     unsearched = [(plan, row) for row in reversed(searched.values()) if untried(row, results)]  # the longest first
-    for message in _parallel(engine, jobs, _search_job, unsearched, arguments):
+    for message in _parallel(jobs, _search_job, unsearched, arguments):
         report(message)
-    for message in _parallel(engine, jobs, _run_job, _missing(plan, wanted, seeds, results), arguments):
+    for message in _parallel(jobs, _run_job, _missing(plan, wanted, seeds, results), arguments):
         report(message)
     return len(_missing(plan, wanted, seeds, results))
 
 
-def train_models(
-    profile: str, results: Results, budget: float | None = None, engine: str = "loky", jobs: int = 1, report: Report = print
-) -> None:
-    """Train again, without judging it anew, each model that a figure shows and that is on record but not kept here.
+def train_models(profile: str, results: Results, budget: float | None = None, jobs: int = 1, report: Report = print) -> None:
+    """Train again, without evaluating it again, each model that a figure shows and that is on record but not kept here.
 
     Args:
         budget: minutes after which nothing new is started.
-        engine: a joblib backend, as for `run`.
         jobs: processes at once, as for `run`.
     """
     arguments = _of_all_jobs(results, budget, jobs)
@@ -80,7 +74,7 @@ def train_models(
         plan = experiment(table, profile)
         groups = same_runs(plan, results)
         lost = [(plan, group[0]) for group in groups if not any(results.kept_model(row, 0) for row in group)]
-        for message in _parallel(engine, jobs, _model_job, lost, arguments):
+        for message in _parallel(jobs, _model_job, lost, arguments):
             report(message)
         for group in groups:
             kept = [row for row in group if results.kept_model(row, 0)]
@@ -95,43 +89,18 @@ def _of_all_jobs(results: Results, budget: float | None, jobs: int) -> dict[str,
 
 
 def _missing(plan: Experiment, rows: tuple[Row, ...], seeds: int | None, results: Results) -> list[tuple[Experiment, Row, int]]:
-    """What has no record of the settings of now. Where the search is not finished, that is all."""
+    """The (row, seed) pairs without a record under the current settings: all of a row while its search is unfinished."""
     found = current(plan, results)
     done = {row.name: set() if untried(row, results) else {record["seed"] for record in found[row.name]} for row in rows}
     return [(plan, row, seed) for seed in range(seeds or plan.seeds) for row in rows if seed not in done[row.name]]
 
 
-def _parallel(engine: str, jobs: int, job: Callable[..., str], items: list[Any], arguments: dict[str, Any]) -> Iterator[str]:
-    with _engine(engine, jobs):
-        if jobs == 1:
-            yield from (job(*item, **arguments) for item in items)
-            return
-        import joblib
-
-        as_they_end = "generator_unordered" if engine != "ray" else "list"  # which Ray cannot: its messages come in the end
-        pool = joblib.Parallel(return_as=as_they_end, batch_size=1, pre_dispatch=jobs)
-        yield from pool(joblib.delayed(job)(*item, **arguments) for item in items)
-
-
-@contextlib.contextmanager
-def _engine(name: str, jobs: int) -> Iterator[None]:
-    """joblib's backend of this name; dask and ray are started on this machine, and dask is ended again."""
+def _parallel(jobs: int, job: Callable[..., str], items: list[Any], arguments: dict[str, Any]) -> Iterator[str]:
+    """The messages of all jobs, each as soon as it ends."""
     import joblib
 
-    with contextlib.ExitStack() as opened:
-        try:
-            if name == "ray":
-                importlib.import_module("ray.util.joblib").register_ray()
-            if name == "dask":
-                distributed = importlib.import_module("distributed")
-                cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
-                opened.enter_context(distributed.Client(opened.enter_context(cluster)))
-            opened.enter_context(joblib.parallel_config(backend=name, n_jobs=jobs))
-        except ImportError as problem:
-            raise InputError(f"the engine {name} is not installed here: install it, or use --engine loky") from problem
-        except ValueError as problem:
-            raise InputError(f"joblib knows no engine {name!r}: use loky, or dask or ray where they are installed") from problem
-        yield
+    pool = joblib.Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
+    yield from pool(joblib.delayed(job)(*item, **arguments) for item in items)
 
 
 def _search_job(plan: Experiment, row: Row, results: Results, deadline: float | None, threads: int | None) -> str:
@@ -180,7 +149,7 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()},
         "versions": {name: version(name) for name in ("minprobflow", "jax")},
     }
-    results.write(results.record_file(row, seed), record)
+    results.add(row.table, row.profile, "run", record)
     figures = ", ".join(f"{method} {found['test']['value']:.2f}" for method, found in likelihood.items())
     return f"{what}: test {figures}  ({done.seconds:.0f} s of training)"
 

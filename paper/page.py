@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..files import write_atomically
+from minprobflow.files import write_atomically
+
 from . import equal_time
-from .experiments import PROFILES, TABLES, Row, experiment
-from .records import Results, doubt, spread, standard_error, title, values
+from .markers import filled
+from .plan import PROFILES, TABLES, Row, experiment
+from .records import Record, Results, doubt, spread, standard_error, title, values
 from .search import at_an_end, chosen, current
 from .significance import at_a_glance, significance
 
@@ -20,27 +22,22 @@ NOT_SHOWN = ("epochs", "batch_size", "rule", "k", "plain")
 
 
 def write_page(results: Results, page: Path) -> Path:
-    """Make every part between `<!-- table1-best -->` (or `-significance`, or `table1-time`, or `at-a-glance`) and `<!-- end -->` anew."""
-    write_atomically(page, filled(results, page.read_text()).encode())
+    """Fill in every part such as `table1-best`, `table1-best-significance`, `table1-time` or `at-a-glance`."""
+    write_atomically(page, filled(page.read_text(), partial(part, results)).encode())
     return page
 
 
-def filled(results: Results, text: str) -> str:
-    """The page's text with its parts made anew."""
-
-    def part(match: re.Match[str]) -> str:
-        made = at_a_glance(results) if match[1] == "at-a-glance" else _made(results, *match[1].split("-"))
-        return f"<!-- {match[1]} -->\n{made}\n<!-- end -->"
-
-    names = "|".join(TABLES)
-    kinds = "|".join((*PROFILES, "time"))
-    return re.sub(rf"<!-- (at-a-glance|(?:{names})-(?:{kinds})(?:-significance)?) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
-
-
-def _made(results: Results, name: str, kind: str, more: str = "") -> str:
-    if kind == "time":
-        return equal_time.table(results, name)
-    return significance(results, name, kind) if more else table(results, name, kind)
+def part(results: Results, name: str) -> str | None:
+    """A part of the page by its name; None for a part that is not made from these records."""
+    if name == "at-a-glance":
+        return at_a_glance(results)
+    of, _, kind = name.partition("-")
+    profile, _, more = kind.partition("-")
+    if of not in TABLES or profile not in (*PROFILES, "time") or more not in ("", "significance"):
+        return None
+    if profile == "time":
+        return equal_time.table(results, of)
+    return significance(results, of, profile) if more else table(results, of, profile)
 
 
 def table(results: Results, name: str, profile: str) -> str:
@@ -48,7 +45,7 @@ def table(results: Results, name: str, profile: str) -> str:
     plan = experiment(name, profile)
     found = current(plan, results)
     if not any(found.values()):
-        return f"No records yet: `minprobflow reproduce {name} --profile {profile}`."
+        return f"No records yet: `python -m paper {name} --profile {profile}`."
     columns = [(method, part) for method in plan.estimators for part in ("test", "train")]
     heads = ["row", *(f"{title(method)} {part}: ours | paper" for method, part in columns)]
     heads += ["ours less paper", "seconds: ours | paper", "to the paper's figure", "batch: ours | paper", "epochs", "seeds"]
@@ -60,7 +57,7 @@ def table(results: Results, name: str, profile: str) -> str:
     return "\n".join([*lines, "", *([f"Not run yet: {', '.join(missing)}."] if missing else [])]).rstrip()
 
 
-def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]], at_end: list[str]) -> str:
+def _line(row: Row, records: list[Record], columns: list[tuple[str, str]], at_end: list[str]) -> str:
     cells = [row.name]
     for method, part in columns:
         ours, unsure = values(records, method, part), doubt(records) if method == "ais" else ""
@@ -83,32 +80,20 @@ def _line(row: Row, records: list[dict[str, Any]], columns: list[tuple[str, str]
     return "| " + " | ".join(cells) + " |"
 
 
-def _epochs(records: list[dict[str, Any]]) -> str:
+def _epochs(records: list[Record]) -> str:
     """Of the runs; where the model was taken before the end, the mean length of that."""
     whole, taken = records[0]["settings"]["epochs"], [record["epochs"] for record in records]
     return f"{whole}" if min(taken) == whole else f"{np.mean(taken):.0f} of {whole}"
 
 
-def less_paper(row: Row, records: list[dict[str, Any]], method: str) -> tuple[float, float]:
+def less_paper(row: Row, records: list[Record], method: str) -> tuple[float, float]:
     """Our mean test figure less the paper's, and the standard error of that; not a number if we have one seed only."""
     theirs, deviation = row.published[f"{method}_test"]
     ours = values(records, method)
     return float(np.mean(ours) - theirs), float(np.hypot(standard_error(ours), deviation / np.sqrt(PAPER_RUNS)))
 
 
-def differing(results: Results, name: str, profile: str) -> list[str]:
-    """Rows that differ from the paper by more than two standard errors; with one seed, from the paper's error alone."""
-    plan, found = experiment(name, profile), []
-    by_row = current(plan, results)
-    for row in plan.rows:
-        if records := by_row[row.name]:
-            difference, error = less_paper(row, records, plan.estimators[0])
-            error = error if np.isfinite(error) else row.published[f"{plan.estimators[0]}_test"][1] / np.sqrt(PAPER_RUNS)
-            found += [row.name] if abs(difference) > 2 * error else []
-    return found
-
-
-def _time_to(target: float, curve: list[dict[str, Any]]) -> str:
+def _time_to(target: float, curve: list[Record]) -> str:
     """Seconds until the validation likelihood was there, at the first of a run's looks that saw it."""
     there = [point["seconds"] for point in curve if point["valid"] >= target]
     return f"{there[0]:.0f}" if there else "no"

@@ -1,20 +1,24 @@
-"""Where results are kept: one file a (row, seed), one file a row's search, all written atomically."""
+"""Where results are kept: one JSON-lines file per table and profile, one checked record per line."""
 
 from __future__ import annotations
 
-import json
+import fcntl
 import os
-from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..files import write_atomically
-from .experiments import Row
+from minprobflow.errors import DamagedFileError
+from minprobflow.records import append_line, plain, read_lines
+
+from .plan import Row
+
+Record = dict[str, Any]
 
 
-def values(records: list[dict[str, Any]], method: str, part: str = "test") -> list[float]:
+def values(records: list[Record], method: str, part: str = "test") -> list[float]:
     """Log-likelihoods of some records."""
     return [record["likelihood"][method][part]["value"] for record in records]
 
@@ -35,25 +39,41 @@ def title(method: str) -> str:
     return method if method == "exact" else method.upper()
 
 
-def doubt(records: list[dict[str, Any]]) -> str:
+def doubt(records: list[Record]) -> str:
     """A question mark if AIS says of any of these figures not to trust it."""
     return " ?" if any(record["likelihood"].get("ais", {}).get("verdict") == "do not trust" for record in records) else ""
 
 
 class Results:
-    """A folder of records, and beside it the trained models, which are not kept for others."""
+    """A folder of records, and next to it the trained models, which are not published.
+
+    One JSON-lines file holds what is on record of a table under a profile: a line per finished run and a line per trial of a search.
+    Lines are only added, each under a lock and flushed to the disk, so that processes can share a file and a kill loses at most the
+    line that was being written. What a later plan no longer asks for stays on record.
+    """
 
     def __init__(self, place: str | os.PathLike[str], models: str | os.PathLike[str] | None = None):
         self.place = Path(place)
         self.models = Path(models) if models is not None else None
 
-    def record_file(self, row: Row, seed: int) -> Path:
-        """Of one finished run."""
-        return self.place / row.table / row.profile / f"{row.name}-seed{seed}.json"
+    def file(self, table: str, profile: str) -> Path:
+        """The records of a table under a profile."""
+        return self.place / f"{table}-{profile}.jsonl"
 
-    def trials_file(self, row: Row) -> Path:
-        """Of a row's search."""
-        return self.place / row.table / row.profile / f"{row.name}-search.json"
+    def read(self, table: str, profile: str, kind: str) -> list[Record]:
+        """The records of a kind ("run", "trial" or "seconds") in the order in which they were made."""
+        file = self.file(table, profile)
+        stat = file.stat() if file.is_file() else None
+        records = [] if stat is None else _lines(file.absolute(), stat.st_mtime_ns, stat.st_size)
+        return [record for record in records if record["kind"] == kind]
+
+    def add(self, table: str, profile: str, kind: str, record: Record) -> None:
+        """Add a record, whatever other processes add at the same time."""
+        file = self.file(table, profile)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab") as locked:
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            append_line(file, plain({"kind": kind, **record}))
 
     def model_file(self, row: Row, seed: int) -> Path | None:
         """Of the trained model, if models are kept."""
@@ -64,22 +84,14 @@ class Results:
         file = self.model_file(row, seed)
         return file if file is not None and file.is_file() else None
 
-    def records(self, table: str, profile: str) -> list[dict[str, Any]]:
-        """All finished runs of a table under a profile."""
-        return [json.loads(file.read_text()) for file in sorted((self.place / table / profile).glob("*-seed*.json"))]
 
-    def by_row(self, table: str, profile: str) -> dict[str, list[dict[str, Any]]]:
-        """The same by row, in the order of seeds."""
-        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for record in sorted(self.records(table, profile), key=lambda record: record["seed"]):
-            rows[record["row"]].append(record)
-        return rows
-
-    def read(self, file: Path) -> Any:
-        """A record, None if it is not there."""
-        return json.loads(file.read_text()) if file.is_file() else None
-
-    def write(self, file: Path, record: Any) -> None:
-        """Make the folder too."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, (json.dumps(record, indent=1) + "\n").encode())
+@lru_cache(maxsize=16)
+def _lines(file: Path, changed: int, size: int) -> list[Record]:
+    """What a file held when it was changed last: a page asks for the same file a hundred times."""
+    records, damaged = read_lines(file)
+    if damaged:
+        raise DamagedFileError(
+            f"{file} has {damaged} damaged line{'s' if damaged > 1 else ''}: restore it from version control, "
+            "or delete them, and what they recorded is run again"
+        )
+    return records

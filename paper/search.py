@@ -1,4 +1,4 @@
-"""Choosing a row's settings on the validation split, with Optuna.
+"""Choosing a row's settings on the validation split.
 
 Every candidate is run to its end: the rate decays to zero, and until then large rates look worse than they are. (Stopping the worse
 half in the middle of a trial dropped PCD-1 at the rate that is best in the end.)
@@ -11,45 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Dataset
-from ..errors import InputError, TrainingDiverged
-from .experiments import Experiment, Row
-from .records import Results
+from minprobflow.data import Dataset
+from minprobflow.errors import TrainingDiverged
+
+from .plan import Experiment, Row
+from .records import Record, Results
 from .training import train
 
 
 def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset, deadline: float | None = None) -> None:
     """Try the candidates that are not on record, until the deadline; each trial is recorded as it ends."""
-    missing = untried(row, results)
-    if not missing:
-        return
-    optuna = _optuna()
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
-    choices = {name: list(dict.fromkeys(candidate[name] for candidate in row.candidates())) for name in missing[0]}
-    for candidate in missing:
-        study.enqueue_trial(candidate)
-
-    def objective(trial: Any) -> float:
-        choice = {name: trial.suggest_categorical(name, values) for name, values in choices.items()}
+    for choice in untried(row, results):
         settings = row.resolved(choice, trial=True)
-        record: dict[str, Any] = {"settings": settings, "choice": choice, "at": time.strftime("%Y-%m-%d %H:%M")}
+        record: Record = {"row": row.name, "settings": settings, "choice": choice, "at": time.strftime("%Y-%m-%d %H:%M")}
         try:
             done = [train(experiment, settings, seed, dataset) for seed in range(settings.get("search_seeds", 1))]
             record |= {"valid": float(np.mean([run.valid for run in done])), "seconds": round(sum(run.seconds for run in done), 2)}
         except TrainingDiverged as problem:
             record |= {"valid": None, "diverged": str(problem)}
-        file = results.trials_file(row)
-        results.write(file, [*(results.read(file) or []), record])  # read anew: another process may have added to it
+        results.add(row.table, row.profile, "trial", record)
         if deadline is not None and time.time() > deadline:
-            study.stop()
-        return float("-inf") if record["valid"] is None else record["valid"]
-
-    study.optimize(objective, n_trials=len(missing))
+            return
 
 
-def trials(row: Row, results: Results) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The candidates of now that have a trial on record, with it. Other trials stay on record."""
-    row, on_record = row.searched, results.read(results.trials_file(row.searched)) or []
+def trials(row: Row, results: Results) -> list[tuple[dict[str, Any], Record]]:
+    """The current candidates that have a trial on record, with it. Other trials stay on record."""
+    row = row.searched
+    on_record = [trial for trial in results.read(row.table, row.profile, "trial") if trial["row"] == row.name]
     return [(choice, trial) for choice in row.candidates() for trial in on_record if trial["settings"] == row.resolved(choice, trial=True)]
 
 
@@ -75,19 +63,19 @@ def at_an_end(row: Row, choice: dict[str, Any]) -> list[str]:
     ]
 
 
-def current(plan: Experiment, results: Results) -> dict[str, list[dict[str, Any]]]:
-    """The records of every row that were made with the settings of now and judged as planned now, in the order of seeds."""
-    found = results.by_row(plan.table, plan.profile)
-    settings = {row.name: planned(row, results) for row in plan.rows}
-    return {
-        row.name: [
-            record for record in found[row.name] if record["settings"] == settings[row.name] and judged_as_planned(plan, row, record)
-        ]
-        for row in plan.rows
-    }
+def current(plan: Experiment, results: Results) -> dict[str, list[Record]]:
+    """The records of each row with its current settings, evaluated as planned now: the latest of each seed, in the order of seeds."""
+    runs = results.read(plan.table, plan.profile, "run")
+
+    def found(row: Row) -> list[Record]:
+        settings = planned(row, results)
+        fitting = [run for run in runs if run["row"] == row.name and run["settings"] == settings and evaluated_as_planned(plan, row, run)]
+        return sorted({run["seed"]: run for run in fitting}.values(), key=lambda run: run["seed"])
+
+    return {row.name: found(row) for row in plan.rows}
 
 
-def judged_as_planned(plan: Experiment, row: Row, record: dict[str, Any]) -> bool:
+def evaluated_as_planned(plan: Experiment, row: Row, record: Record) -> bool:
     """Whether AIS, where a record has it, had the chains and temperatures that it is to have for this row."""
     if "ais" not in record["likelihood"]:
         return True
@@ -99,12 +87,3 @@ def planned(row: Row, results: Results) -> dict[str, Any] | None:
     """The settings that a run would have now; None while nothing was tried."""
     choice = chosen(row, results)
     return None if choice is None else row.resolved(choice)
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as problem:
-        raise InputError("searching settings needs Optuna: pip install 'minprobflow[reproduce]', or use --profile quick") from problem
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import stats
 
-from .experiments import TABLES, experiment
-from .records import Results, doubt, spread, standard_error, values
+from .plan import TABLES, experiment
+from .records import Record, Results, doubt, spread, standard_error, values
 from .search import current
 
-Records = list[dict[str, Any]]
+Records = list[Record]
 
 
 def significance(results: Results, name: str, profile: str) -> str:

@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from ..data import Dataset
-from ..likelihood import Estimate, from_log_partition, log_likelihood, log_partition
-from ..models import RBM
-from ..models.base import Model
-from ..train import Epoch, constant_rate, fit
-from .experiments import Experiment, Row
+from minprobflow.data import Dataset
+from minprobflow.likelihood import Estimate, from_log_partition, log_likelihood, log_partition
+from minprobflow.models import RBM
+from minprobflow.models.base import Model
+from minprobflow.train import Epoch, constant_rate, fit
+
+from .plan import Experiment, Row
 
 RULE_SETTINGS = ("k", "refresh", "n_particles", "min_ess", "log")
 VALIDATION: dict[str, Any] = {"chains": 100, "betas": 2000}  # of AIS while a run goes on

@@ -7,19 +7,21 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
-from ..files import write_atomically
-from .experiments import Experiment, Row
+from minprobflow.files import write_atomically
+
+from .plan import Experiment, Row
 from .records import Results
-from .search import current, judged_as_planned
+from .search import current, evaluated_as_planned
 
 
 def adopt(plan: Experiment, row: Row, seed: int, settings: dict[str, Any], results: Results) -> str | None:
     """Take over the record (and model) of another row's run that is this one; the other row's name, None if there is no such run."""
     wanted = as_cd(settings)
-    for record in results.records(row.table, row.profile):
+    for record in results.read(row.table, row.profile, "run"):
         same = record["seed"] == seed and record["row"] != row.name and as_cd(record["settings"]) == wanted
-        if same and judged_as_planned(plan, row, record):
-            results.write(results.record_file(row, seed), {**record, "row": row.name, "settings": settings, "same_run_as": record["row"]})
+        if same and evaluated_as_planned(plan, row, record):
+            own = {"row": row.name, "settings": settings, "same_run_as": record["row"]}
+            results.add(row.table, row.profile, "run", {**record, **own})
             copy_model(row, record["row"], seed, results)
             return str(record["row"])
     return None

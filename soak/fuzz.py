@@ -374,13 +374,12 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
     "report": {"": (*PATHS, "run/model.safetensors"), "--out": PATHS},
     "datasets": {"": ANY_TEXT},
     "datasets info": {"": ANY_TEXT},
-    "reproduce": {
+    "paper": {
         "": ANY_TEXT,
         "--profile": ANY_TEXT,
         "--rows": ANY_TEXT,
         "--seeds": ("-1", "0", "x", ""),
         "--budget": ("-1", "0", "x"),
-        "--engine": ANY_TEXT,
     },
 }
 BASE = {
@@ -391,7 +390,7 @@ BASE = {
     "report": "run --quiet --out page.html",
     "datasets": "",
     "datasets info": "digits",
-    "reproduce": "table1 --profile quick --rows CD1 --budget 0 --quiet --results results --models models",
+    "paper": "table1 --profile quick --rows CD1 --budget 0 --quiet --results results --models models",
 }
 
 
@@ -405,7 +404,7 @@ def _commands(rng: random.Random, work: Path) -> Iterator[Case]:
             line = _with(line, len(name.split()), flag, rng.choice(FLAGS[name][flag]))
         encoding = rng.choice(("utf-8", "utf-8", "ascii", "latin-1"))
         shown = ascii([word if len(word) < 60 else f"{word[:20]}... ({len(word)} letters)" for word in line])
-        yield Case(f"minprobflow {shown} ({encoding})", lambda line=line, encoding=encoding: _command(line, encoding, work))
+        yield Case(f"{shown} ({encoding})", lambda line=line, encoding=encoding: _command(line, encoding, work))
 
 
 def _with(line: list[str], first: int, flag: str, value: str) -> list[str]:
@@ -436,15 +435,18 @@ def _surroundings(work: Path) -> None:
 
 
 def _command(line: list[str], encoding: str, work: Path) -> Outcome:
+    from paper.__main__ import app as paper
+
     from minprobflow import cli
 
     _surroundings(work)
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding, errors) for errors in ("strict", "backslashreplace"))
     before, code = sys.argv, None
-    sys.argv = ["minprobflow", *line]
+    of_paper = line[0] == "paper"
+    sys.argv = line if of_paper else ["minprobflow", *line]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.main()
+            cli.main(*[paper] * of_paper)
         code = 0
     except SystemExit as end:
         code = end.code

@@ -42,7 +42,7 @@ def shards() -> list[str]:
     """Names of the parts."""
     lives = [f"train/{name}" for name in CONFIGURATIONS]
     stops = [f"stop/{name}" for name in ("SIGINT", "SIGTERM", "SIGINT-twice")]
-    return [*lives, *(f"read/{command}" for command in READING), *stops, "reproduce/table1"]
+    return [*lives, *(f"read/{command}" for command in READING), *stops, "paper/table1"]
 
 
 def cases(shard: str, seed: int, work: Path) -> Iterator[Case]:
@@ -50,7 +50,7 @@ def cases(shard: str, seed: int, work: Path) -> Iterator[Case]:
     what, _, name = shard.partition("/")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell, and what they start, ignore it
     with tempfile.TemporaryDirectory(dir=work, prefix="scratch-") as scratch:
-        for i in range({"train": LIVES, "read": READERS, "stop": STOPS, "reproduce": REPRODUCTIONS}[what]):
+        for i in range({"train": LIVES, "read": READERS, "stop": STOPS, "paper": REPRODUCTIONS}[what]):
             rng, place = random.Random(f"{shard} {seed} {i}"), Path(scratch) / str(i)
             place.mkdir()
             if what == "train":
@@ -60,7 +60,7 @@ def cases(shard: str, seed: int, work: Path) -> Iterator[Case]:
             elif what == "stop":
                 yield Case(f"train, {name}", lambda: _stopped(name, work, place, rng))  # noqa: B023
             else:
-                yield Case("reproduce table1, killed", lambda: _reproduction(work, place, rng))  # noqa: B023
+                yield Case("python -m paper table1, killed", lambda: _reproduction(work, place, rng))  # noqa: B023
 
 
 def prepare(work: Path) -> None:
@@ -86,7 +86,7 @@ def prepare(work: Path) -> None:
     if _has_mnist():
         for _ in range(2):
             shutil.rmtree(place / "results", ignore_errors=True)
-            seconds["reproduce"] = _whole(_reproducing(place), place).seconds
+            seconds["paper"] = _whole(_reproducing(place), place).seconds
     (place / "seconds.json").write_text(json.dumps(seconds))
 
 
@@ -100,7 +100,7 @@ class Done(NamedTuple):
 
 
 def _start(arguments: list[str], place: Path) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "minprobflow", *arguments]
+    line = [sys.executable, "-m", *([] if arguments[0] == "paper" else ["minprobflow"]), *arguments]
     return subprocess.Popen(line, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -198,7 +198,7 @@ def _run_verdict(out: Path, reference: Path) -> Outcome:
     if verdict.kind != GOOD:
         return verdict
     left = {file.name for file in out.iterdir()} - {file.name for file in reference.iterdir()}
-    return Outcome(OTHER, f"files are left over: {', '.join(sorted(left))}") if left else verdict
+    return Outcome(OTHER, f"records are left over: {', '.join(sorted(left))}") if left else verdict
 
 
 def _stopped(name: str, work: Path, place: Path, rng: random.Random) -> Outcome:
@@ -273,7 +273,7 @@ def _reader(name: str, work: Path, place: Path, rng: random.Random) -> Outcome:
     if done.printed != (work / "kills" / f"{name}.printed").read_text():
         return Outcome(SILENT, f"printed {done.printed[:200]!r}", kills)
     left = {file.name for file in run.iterdir()} - before - {file.name for file in files} - set(DERIVED)
-    return Outcome(OTHER if left else GOOD, f"files are left over: {', '.join(sorted(left))}" if left else "", max(kills, 1))
+    return Outcome(OTHER if left else GOOD, f"records are left over: {', '.join(sorted(left))}" if left else "", max(kills, 1))
 
 
 # ---- reproductions
@@ -287,7 +287,7 @@ def _has_mnist() -> bool:
 
 def _reproducing(place: Path) -> list[str]:
     return [
-        *("reproduce", "table1", "--profile", "quick", "--rows", ROWS, "--quiet"),
+        *("paper", "table1", "--profile", "quick", "--rows", ROWS, "--quiet"),
         *("--results", str(place / "results"), "--models", str(place / "models")),
     ]
 
@@ -298,27 +298,27 @@ def _reproduction(work: Path, place: Path, rng: random.Random) -> Outcome:
         return Outcome(GOOD, "skipped: MNIST is not in the data folder", 0)
     kills = 0
     for _ in range(2):
-        kills += _kill(_reproducing(place), place, rng.uniform(0.1, 1.0) * _seconds(work, "reproduce")) is not None
+        kills += _kill(_reproducing(place), place, rng.uniform(0.1, 1.0) * _seconds(work, "paper")) is not None
     done = _finish(_reproducing(place), place)
     if failed := _failure(done):
         return failed
     found, expected = (_records(folder) for folder in (place / "results", work / "kills" / "results"))
     if found.keys() - expected.keys():
-        return Outcome(OTHER, f"files are left over: {', '.join(sorted(found.keys() - expected.keys()))}", kills)
+        return Outcome(OTHER, f"records are left over: {', '.join(sorted(found.keys() - expected.keys()))}", kills)
     if expected.keys() - found.keys():
         return Outcome(LOST, f"no record {', '.join(sorted(expected.keys() - found.keys()))}", kills)
     return Outcome(GOOD if found == expected else SILENT, "" if found == expected else "a record differs", max(kills, 1))
 
 
 def _records(folder: Path) -> dict[str, Any]:
-    """Their settings and likelihoods, by file: times differ."""
+    """Their settings and likelihoods, by file, row and seed: times differ."""
     records = {}
     for root, _, files in os.walk(folder):
         for file in files:
             path = Path(root) / file
-            record = json.loads(path.read_text()) if file.endswith(".json") and not file.startswith(".") else {}
-            kept = {key: record.get(key) for key in ("row", "seed", "settings", "epochs", "likelihood")}
-            records[str(path.relative_to(folder))] = _timeless(kept)
+            for record in map(json.loads, path.read_text().splitlines()):
+                kept = {key: record.get(key) for key in ("kind", "row", "seed", "settings", "epochs", "likelihood")}
+                records[f"{path.relative_to(folder)} {record.get('row')} {record.get('seed')}"] = _timeless(kept)
     return records
 
 

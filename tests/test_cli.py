@@ -155,21 +155,3 @@ def test_the_installed_command(files):
     assert done.returncode == 2 and "Traceback" not in done.stderr
     done = subprocess.run([sys.executable, "-m", "minprobflow", "evaluate", "--help"], capture_output=True, text=True, check=True)
     assert "minprobflow evaluate model.safetensors --data test.npy" in done.stdout
-
-
-def test_reproduce_says_what_it_can_make_and_where(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for arguments, message in (
-        (("tabel1",), "table1, table2, table3, time1, time2, figures, page"),
-        (("table1", "--profile", "bets"), "unknown profile"),
-        (("page",), "run this in a checkout"),
-        (("figures", "--profile", "paper"), "nothing of profile paper to draw"),
-        (("figures", "--profile", "paper", "--train"), "nothing of profile paper to draw"),
-        (("page", "--train"), "--train goes with figures"),
-    ):
-        code, _, err = run(capsys, "reproduce", *arguments)
-        assert code == 2 and message in err, (arguments, err)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "reproduction.md").write_text("<!-- table1-time -->\nold\n<!-- end -->\n")
-    code, out, _ = run(capsys, "reproduce", "page")
-    assert code == 0 and "No records yet: `minprobflow reproduce time1`" in (tmp_path / out.strip()).read_text()

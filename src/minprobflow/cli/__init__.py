@@ -8,7 +8,7 @@ from typing import Annotated
 import platformdirs
 import typer
 
-from . import compare, datasets, evaluate, report, reproduce, sample, train
+from . import compare, datasets, evaluate, report, sample, train
 from .endings import ends_well, prepare_streams, stoppable
 
 ABOUT = "Train and evaluate restricted Boltzmann machines and other energy-based models."
@@ -26,7 +26,6 @@ for module, command in (
     (sample, sample.sample),
     (compare, compare.compare),
     (report, report.report),
-    (reproduce, reproduce.reproduce),
 ):
     app.command(help=module.HELP)(stoppable(command))
 app.add_typer(datasets.app, name="datasets")
@@ -48,12 +47,12 @@ def _root(
     pass
 
 
-def main() -> None:
-    """Entry point: 0 on success, 2 on bad input, 130 when interrupted, 1 when something else went wrong."""
+def main(command: typer.Typer = app) -> None:
+    """Entry point of this or another command line: 0 on success, 2 on bad input, 130 when interrupted, 1 when something else went wrong."""
     _keep_compiled_programs()
     prepare_streams()
     with ends_well():
-        app()
+        command()
 
 
 def _keep_compiled_programs() -> None:
