@@ -16,6 +16,7 @@ from scipy import optimize
 import minprobflow as mpf
 from minprobflow.connectivity.one_flip import flip_differences
 from minprobflow.numerics import as_float64, double_precision
+from minprobflow.pictures import figure_png
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 REPEATS = 20
@@ -98,7 +99,7 @@ def plot(results) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     FIGURE.parent.mkdir(exist_ok=True)
-    figure.savefig(FIGURE, dpi=130)
+    FIGURE.write_bytes(figure_png(figure, 130))
 
 
 def main() -> dict[str, object]:

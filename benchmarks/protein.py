@@ -17,8 +17,10 @@ import minprobflow as mpf
 from minprobflow.connectivity import one_flip
 from minprobflow.data import AMINO_ACIDS, as_text, repeated, sequence_weights
 from minprobflow.likelihood import from_log_partition, pseudo_log_likelihoods
+from minprobflow.pictures import figure_png
 from minprobflow.rules import Rule, RuleSpec, join
 
+DPI = 130
 FIGURES = Path(__file__).parent.parent / "docs" / "images"
 SIZE, VALUES, GAP = 31, len(AMINO_ACIDS), 0
 IDENTITY, ROWS, EPOCHS, BATCH = 0.8, 20_000, 10, 200
@@ -164,7 +166,7 @@ COLOURS = dict(zip(RULES, (BLUE, ORANGE, GREEN), strict=True))
 def _figure(width: float, height: float, columns: int):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     axes = figure.subplots(1, columns)
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
@@ -199,7 +201,7 @@ def draw_contacts(drawn: dict[str, dict]) -> None:
     right.set_title(f"Precision, columns at least {APART} apart", fontsize=10)
     right.legend(fontsize=9, frameon=False)
     FIGURES.mkdir(exist_ok=True)
-    figure.savefig(FIGURES / "ww_contacts.png")
+    (FIGURES / "ww_contacts.png").write_bytes(figure_png(figure, DPI))
 
 
 def draw_samples(drawn: dict[str, dict], wanted: tuple[np.ndarray, np.ndarray], result: dict) -> None:
@@ -219,4 +221,4 @@ def draw_samples(drawn: dict[str, dict], wanted: tuple[np.ndarray, np.ndarray], 
     for ax in axes:
         ax.title.set_fontsize(10)
     FIGURES.mkdir(exist_ok=True)
-    figure.savefig(FIGURES / "ww_samples.png")
+    (FIGURES / "ww_samples.png").write_bytes(figure_png(figure, DPI))

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import multivariate_normal
 
 import minprobflow as mpf
-from minprobflow.pictures import grid
+from minprobflow.pictures import figure_png, grid
 
 HIDDEN = 64
 MIN_VARIANCE = (1 / 16) ** 2  # one grey level: no model may claim to know a pixel better
@@ -52,7 +52,7 @@ def draw(data: mpf.data.Dataset, model: mpf.GaussianRBM, path: Path) -> None:
     figure.colorbar(image, ax=axes[1, 1], shrink=0.8)
     for ax in axes.flat:
         ax.set_axis_off()
-    figure.savefig(path, dpi=110)
+    path.write_bytes(figure_png(figure, 110))
 
 
 def main(figure: str = "docs/images/grey_digits.png") -> None:

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import minprobflow as mpf
+from minprobflow.pictures import figure_png
 
 BLUE, RED, GREY = "#1f5a99", "#c8553d", "0.55"
 L2 = 1e-3
@@ -69,7 +70,7 @@ def draw(rows: np.ndarray, models: dict[str, mpf.Ising], samples: dict[str, np.n
         ax.title.set_ha("left")
         ax.title.set_position((0, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    path.write_bytes(figure_png(figure, 120))
 
 
 def main(path: str = "docs/images/spikes.png") -> dict[str, float]:

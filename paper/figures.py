@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,10 +49,7 @@ def draw(results: Results, place: Path, profile: str = "best", report: Callable[
 
 
 def _write(file: Path, figure: Any) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    write_atomically(file, buffer.getvalue())
+    write_atomically(file, pictures.figure_png(figure, 110))
     return file
 
 

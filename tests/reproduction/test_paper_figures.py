@@ -1,11 +1,16 @@
 """The figures are drawn from records and models."""
 
+import pathlib
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from paper import figures, jobs
 from paper.records import Results
+from PIL import Image
 
 import minprobflow as mpf
+from minprobflow import pictures
 
 
 def test_figures(small, tmp_path, monkeypatch):
@@ -30,3 +35,14 @@ def test_figures(small, tmp_path, monkeypatch):
     jobs.train_models("best", results, budget=-1.0, report=lines.append)  # nothing is missing
     figures.draw(results, tmp_path / "images", report=lines.append)
     assert lines[-1].startswith("table1 best CD1: trained again")
+
+
+def test_pictures_of_the_docs_stay_small(tmp_path):
+    whole = Figure(figsize=(4, 3))
+    whole.subplots().imshow(np.random.default_rng(0).normal(size=(40, 40)), cmap="RdBu_r")
+    file = tmp_path / "figure.png"
+    file.write_bytes(pictures.figure_png(whole, 100))
+    with Image.open(file) as drawn:
+        assert drawn.mode == "P" and drawn.size == (400, 300)
+    images = pathlib.Path(__file__).parents[2] / "docs" / "images"
+    assert sum(image.stat().st_size for image in images.iterdir()) < 1_500_000
