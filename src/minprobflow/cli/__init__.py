@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 import platformdirs
@@ -47,7 +48,7 @@ def _root(
     pass
 
 
-def main(command: typer.Typer = app) -> None:
+def main(command: Callable[[], object] = app) -> None:
     """Entry point of this or another command line: 0 on success, 2 on bad input, 130 when interrupted, 1 when something else went wrong."""
     _keep_compiled_programs()
     prepare_streams()
