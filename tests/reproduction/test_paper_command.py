@@ -2,11 +2,9 @@
 
 import re
 
-import pytest
 from paper.__main__ import HELP, app
 
 from minprobflow import cli
-from minprobflow.data import datasets
 
 
 def call(monkeypatch, *arguments):
@@ -37,11 +35,10 @@ def test_it_says_what_it_can_make_and_where(tmp_path, monkeypatch, capsys):
     assert "No records yet: `python -m paper time1`" in page.read_text()
 
 
-@pytest.mark.skipif(not datasets()["mnist"].is_present(), reason="MNIST is not in the data folder (set MINPROBFLOW_DATA)")
 def test_the_examples_of_the_help_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in re.findall(r"^  python -m paper (.+)$", HELP, flags=re.MULTILINE) if line != "page"]
     assert len(lines) >= 2
     for line in lines:
-        assert call(monkeypatch, *line, "--budget", "-1") == 0, line
+        assert call(monkeypatch, *line, "--budget", "-1", "--jobs", "1") == 0, line
         assert "not begun" in capsys.readouterr().err
