@@ -191,14 +191,18 @@ def interrupted(tmp_path, *signals):
     """A run that gets a signal once it has finished an epoch: exit code, standard error."""
     out = tmp_path / "it's here"
     flags = ["--rule", "cd", "--hidden", "4", "--epochs", "100000", "--batch-size", "100", "--evaluate-every", "1000", "--quiet"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell, and what they start, ignore it
     process = subprocess.Popen([sys.executable, "-m", "minprobflow", "train", *flags, "--out", str(out)], stderr=subprocess.PIPE, text=True)
-    deadline = time.time() + 120
-    while time.time() < deadline and len(RunFolder(out).read_metrics()) < 2:
-        time.sleep(0.05)
-    for number in signals:
-        process.send_signal(number)
-        time.sleep(0.02)
-    error = process.communicate(timeout=60)[1]
+    try:
+        deadline = time.time() + 120
+        while time.time() < deadline and len(RunFolder(out).read_metrics()) < 2:
+            time.sleep(0.05)
+        for number in signals:
+            process.send_signal(number)
+            time.sleep(0.02)
+        error = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
     return process.returncode, error, out
 
 
