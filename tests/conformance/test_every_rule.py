@@ -24,9 +24,19 @@ def claims(rule, model):
     return True
 
 
-# every pair is compiled: the first model of each family is enough for what is not about tau
-PAIRS = [(rule, name) for rule in laws.RULES for name in laws.FIRST if claims(rule, laws.MODELS[name])]
-TAU_PAIRS = [(rule, name) for rule in laws.RULES for name in laws.SOME if claims(rule, laws.MODELS[name])]
+# A rule asks a model for free energies and for samples, flips or sums. So every rule is tested with the RBM, and every other model
+# with one rule of each kind: what a pair beyond these would add is compilation, which takes most of the time.
+ONE_OF_EACH_KIND = ("fpmpf", "mpf-1flip", "exact")
+
+
+def is_tested(rule, name):
+    return (name.startswith("RBM") or rule in ONE_OF_EACH_KIND or rule not in BUILT_IN) and claims(rule, laws.MODELS[name])
+
+
+BUILT_IN = {spec.name for spec in vars(mpf.rules).values() if isinstance(spec, type) and getattr(spec, "name", None)}
+# the first model of each family is enough for what is not about tau
+PAIRS = [(rule, name) for rule in laws.RULES for name in laws.FIRST if is_tested(rule, name)]
+TAU_PAIRS = [(rule, name) for rule in laws.RULES for name in laws.SOME if is_tested(rule, name)]
 # and what `vmap` does to a rule or to a model does not depend on the other
 REPLICA_PAIRS = [(rule, name) for rule, name in PAIRS if name.startswith("RBM") or rule == "fpmpf"]
 # tests of a pair run in one process with the same shapes and settings, so that they share one compilation
@@ -62,18 +72,20 @@ def test_gradient_equals_finite_differences(rule, name, float64):
         assert laws.inner(gradient, direction) == pytest.approx(laws.finite_difference(loss, moved, direction), rel=1e-6, abs=1e-8)
 
 
+@jax.jit
+def log_likelihood(model, data):
+    return jnp.mean(-model.free_energy(data)) - mpf.enumeration.log_partition(model)
+
+
 @every_pair
 def test_training_raises_the_exact_likelihood(rule, name):
     truth, data = laws.MODELS[name], DATA[name]
     model = start_of(truth)
 
-    def likelihood(m):
-        return float(jnp.mean(-m.free_energy(data)) - mpf.enumeration.log_partition(m))
-
     trained = mpf.fit(model, data, rule, epochs=60, **SETTINGS).model
-    gap = likelihood(truth) - likelihood(model)
-    assert gap > 0.05
-    assert likelihood(truth) - likelihood(trained) < 0.5 * gap
+    best, before, after = (float(log_likelihood(m, jnp.asarray(data))) for m in (truth, model, trained))
+    assert best - before > 0.05
+    assert best - after < 0.5 * (best - before)
 
 
 @every_pair
