@@ -38,12 +38,12 @@ def log_z(model):
 
 @every_annealable
 def test_weights_are_unbiased_in_both_directions(model):
-    """The mean of w is Z/Z0 forward, and Z0/Z in reverse from exact samples: within four standard errors of 40,000 chains."""
-    base, n = base_of(model), 40_000
+    """The mean of w is Z/Z0 forward, and Z0/Z in reverse from exact samples: within four standard errors of 10,000 chains."""
+    base, n = base_of(model), 10_000
     low = forward(jax.random.key(0), model, base, FEW, n)
     high = reverse(jax.random.key(1), model, base, FEW, laws.draw(model, n, seed=2))
     for side in (low, high):
-        assert side.mean.stderr_weights < 0.15
+        assert side.mean.stderr_weights < 0.3
         assert side.log_partition == pytest.approx(log_z(model), abs=4 * side.mean.stderr_weights)
 
 
@@ -71,7 +71,7 @@ def test_fast_annealing_equals_the_definition(model):
     np.testing.assert_allclose(gain + constant, expected, atol=2e-5)
     # and it samples at the second beta: no drift there
     target = model.between(base, jnp.asarray(0.9))
-    exact = jnp.asarray(laws.draw(target, 100_000)).astype(float)
+    exact = jnp.asarray(laws.draw(target, 30_000)).astype(float)
     after, _ = transition(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.9))
     assert laws.p_value(target, after) > 1e-3
 
@@ -173,10 +173,10 @@ def test_schedules():
 
 def test_the_stated_interval_is_calibrated():
     """Some of the models of benchmarks/calibration.py, which holds for all of them."""
-    result = calibration.measure(limit=4)
-    assert result["models"] == 4
+    result = calibration.measure(limit=2)
+    assert result["models"] == 2
     assert result["trusted_share_of_easy"] >= 0.8
-    assert result["coverage_of_trusted"] >= 0.9  # all of 4; benchmarks/calibration.py has many
+    assert result["coverage_of_trusted"] >= 0.9  # both; benchmarks/calibration.py has many
     assert result["trusted_off_by_more_than_1_nat"] == 0
 
 
@@ -330,6 +330,7 @@ def test_regions_that_different_paths_lead_to_are_added_up():
     assert negligible.value == pytest.approx(49.0, abs=0.1)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("excess", [2.0, 5.0])
 def test_two_modes_that_nothing_moves_between_are_not_trusted(excess):
     """The hidden unit 0 splits the model; the mode with it on holds exp(excess) times the mass of the other."""
