@@ -88,7 +88,9 @@ def test_an_npy_header_is_compared_with_what_follows(shape):
         read_table("lie.npy")
 
 
-@pytest.mark.parametrize(("text", "size"), [("1000", 1000), ("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("4k", 4000), ("7b", 7), ("3MiB", 3 * 2**20)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("1000", 1000), ("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("4k", 4000), ("7b", 7), ("3MiB", 3 * 2**20)]
+)
 def test_the_cap_is_read_from_the_environment(text, size, monkeypatch):
     monkeypatch.setenv("MINPROBFLOW_MAX_BYTES", text)
     assert limits.max_bytes() == size
