@@ -143,7 +143,7 @@ def works(folder: str) -> dict[str, tuple]:
         "fit Ising": (mpf.fit, {"model": ISING, "data": ROWS, "rule": "mpf-1flip", **common}),
         "fit_convex": (
             mpf.fit_convex,
-            {"model": ISING, "data": ROWS, "objective": "mpf-1flip", "counts": None, "l1": 0.0, "l2": 0.1, "tolerance": 1e-2}
+            {"model": ISING, "data": ROWS, "rule": "mpf-1flip", "counts": None, "l1": 0.0, "l2": 0.1, "tolerance": 1e-2}
             | {"max_iterations": 5, "progress": False},
         ),
         "sample": (

@@ -44,6 +44,14 @@ class RowMean(Generic[F_contra]):
         values = self.of_row(flow)
         return log_mean_exp(values) if self.log else jnp.mean(values)
 
+    def averaged(self, flow: F_contra) -> Float[Array, " B"]:
+        """Of each row, what the mean is taken of."""
+        return jnp.exp(self.of_row(flow)) if self.log else self.of_row(flow)
+
+    def of_mean(self, mean: Float[Array, ""]) -> Float[Array, ""]:
+        """The objective, given the mean."""
+        return jnp.log(mean) if self.log else mean
+
 
 def contrast(flow: ParticleFlow, /) -> Float[Array, ""]:
     """mean_D F - mean_S F: contrastive divergence, plain or persistent.
