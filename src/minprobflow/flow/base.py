@@ -25,6 +25,10 @@ class Flow(Protocol):
         """log of the flow out of each data state."""
         ...
 
+    def outflow(self) -> Float[Array, " B"]:
+        """The flow itself: it may overflow."""
+        ...
+
     def ess(self) -> Float[Array, ""]:
         """Effective share of the weights that the flow is made with, in (0, 1]."""
         ...
@@ -41,6 +45,10 @@ class ParticleFlow(NamedTuple):
     def log_outflow(self) -> Float[Array, " B"]:
         """log of the flow out of each data state: g_i = p(x_i; theta_old) makes it factor, for o = 0 only."""
         return (self.data - self.data_old) / 2 + log_mean_exp(self.log_weights())
+
+    def outflow(self) -> Float[Array, " B"]:
+        """The flow out of each data state."""
+        return jnp.exp(self.log_outflow())
 
     def log_weights(self) -> Float[Array, " S"]:
         """log of the weights that correct stale particles."""
@@ -60,6 +68,10 @@ class NeighbourFlow(NamedTuple):
     def log_outflow(self) -> Float[Array, " B"]:
         """log of the flow out of each data state."""
         return logsumexp(log_rate(self.differences, self.o), axis=tuple(range(1, self.differences.ndim)))
+
+    def outflow(self) -> Float[Array, " B"]:
+        """The flow out of each data state."""
+        return jnp.sum(jnp.exp(log_rate(self.differences, self.o)), axis=tuple(range(1, self.differences.ndim)))
 
     def log_odds_of_change(self) -> Float[Array, "B D"]:
         """log of the odds that a unit redrawn given all others changes: -softplus of it is log p(v_i | rest)."""

@@ -30,7 +30,7 @@ class RowMean(Generic[F_contra]):
 
     Args:
         of_row: a number for each row of the batch.
-        log: these are logs of what is averaged, and the objective is the log of the mean.
+        exp_of_row: if given, its exp is what is averaged, and the objective is the log of the mean.
 
     >>> flow = NeighbourFlow(jnp.asarray([[0.0, 2.0], [0.0, -2.0]]))  # F(x) - F(x with unit i flipped) for two rows of two units
     >>> [round(float(objective(flow)), 3) for objective in (probability_flow, pseudo_likelihood)]
@@ -38,19 +38,19 @@ class RowMean(Generic[F_contra]):
     """
 
     of_row: Callable[[F_contra], Float[Array, " B"]]
-    log: bool = False
+    exp_of_row: Callable[[F_contra], Float[Array, " B"]] | None = None
 
     def __call__(self, flow: F_contra, /) -> Float[Array, ""]:
         values = self.of_row(flow)
-        return log_mean_exp(values) if self.log else jnp.mean(values)
+        return jnp.mean(values) if self.exp_of_row is None else log_mean_exp(values)
 
     def averaged(self, flow: F_contra) -> Float[Array, " B"]:
         """Of each row, what the mean is taken of."""
-        return jnp.exp(self.of_row(flow)) if self.log else self.of_row(flow)
+        return (self.exp_of_row or self.of_row)(flow)
 
     def of_mean(self, mean: Float[Array, ""]) -> Float[Array, ""]:
         """The objective, given the mean."""
-        return jnp.log(mean) if self.log else mean
+        return mean if self.exp_of_row is None else jnp.log(mean)
 
 
 def contrast(flow: ParticleFlow, /) -> Float[Array, ""]:
@@ -62,11 +62,11 @@ def contrast(flow: ParticleFlow, /) -> Float[Array, ""]:
     return jnp.mean(flow.data) - jnp.mean(flow.particles)
 
 
-probability_flow: RowMean[Flow] = RowMean(lambda flow: flow.log_outflow(), log=True)
-"""log J, J the mean flow out of the data states. It has J's minimiser and does not overflow."""
+plain_flow: RowMean[Flow] = RowMean(lambda flow: flow.outflow())
+"""J, the mean flow out of the data states."""
 
-plain_flow: RowMean[Flow] = RowMean(lambda flow: jnp.exp(flow.log_outflow()))
-"""J itself, as in the paper."""
+probability_flow: RowMean[Flow] = RowMean(lambda flow: flow.log_outflow(), plain_flow.of_row)
+"""log J. It has J's minimiser and does not overflow."""
 
 pseudo_likelihood: RowMean[NeighbourFlow] = RowMean(lambda flow: sum_softplus(flow.log_odds_of_change()))
 """-mean_D sum_i log p(v_i | all other units), with p(v_i | rest) = 1 / (1 + sum of exp(F(v) - F(v with unit i changed)))
