@@ -12,9 +12,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from minprobflow.connectivity import one_flip
 
 import minprobflow as mpf
-from minprobflow.connectivity import one_flip
 from minprobflow.data import AMINO_ACIDS, as_text, repeated, sequence_weights
 from minprobflow.likelihood import from_log_partition, pseudo_log_likelihoods
 from minprobflow.pictures import figure_png

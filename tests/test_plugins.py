@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 
 RULE = '''
 import jax
-from minprobflow.objectives import contrast
+from minprobflow.flow.objectives import contrast
 from minprobflow.rules import ParticleRule
 
 

@@ -48,7 +48,7 @@ def compare(
         if first is not None and not np.array_equal(data.test, first["test"]):
             raise InputError(f"{place} was trained on other data than {places[0]}: compare runs on the same data")
         with progress_bar(quiet) as progress:
-            log_z = log_partition(model, method, key=seed, base_data=data.train, progress=progress, **settings)
+            log_z = log_partition(model, method, seed=seed, base_data=data.train, progress=progress, **settings)
         each = -free_energies(model, data.test) - log_z.value
         first = first or {"test": data.test, "each": each, "stderr": log_z.stderr}
         apart = each - first["each"]

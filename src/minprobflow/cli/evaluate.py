@@ -67,9 +67,9 @@ def evaluate(
     log_z: Estimate | None = None
     with progress_bar(quiet) as progress:
         if method in ("csl", "pseudo"):
-            result = log_likelihood(loaded, rows, method, key=seed, progress=progress, **settings)
+            result = log_likelihood(loaded, rows, method, seed=seed, progress=progress, **settings)
         else:
-            log_z = log_partition(loaded, method, key=seed, base_data=base, progress=progress, **settings)
+            log_z = log_partition(loaded, method, seed=seed, base_data=base, progress=progress, **settings)
             result = from_log_partition(loaded, rows, log_z)
     baseline = None if train is None or method == "pseudo" else independent_units(loaded.space, train, rows)
     if as_json:

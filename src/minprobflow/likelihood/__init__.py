@@ -6,7 +6,7 @@ from .estimate import Estimate
 from .exact import exact_log_partition, exact_log_partition_and_gradient
 from .independent import independent_units
 from .judge import from_log_partition, log_likelihood, log_partition, methods
-from .pseudo import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
+from .pseudo import pseudo_log_likelihoods
 from .sandwich import AIS
 
 __all__ = [
@@ -23,5 +23,4 @@ __all__ = [
     "log_partition",
     "methods",
     "pseudo_log_likelihoods",
-    "stochastic_pseudo_log_likelihoods",
 ]

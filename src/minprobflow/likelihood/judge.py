@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Array, Float, Key, Num
 
 from ..arguments import choice, function, shown
 from ..enumeration import is_enumerable
@@ -33,14 +33,20 @@ def methods() -> list[str]:
 
 
 def log_partition(
-    model: Model, method: str = "auto", *, key: Any = 0, base_data: Any = None, progress: Progress | None = None, **settings: Any
+    model: Model,
+    method: str = "auto",
+    *,
+    seed: int | Key[Array, ""] = 0,
+    base_data: Any = None,
+    progress: Progress | None = None,
+    **settings: Any,
 ) -> Estimate:
     """log Z of a model.
 
     Args:
         method: "exact" (enumeration, up to 25 units in the smaller layer), "ais" (annealed importance sampling in both
             directions), or "auto": exact where it can be had, else AIS.
-        key: a seed or a JAX key.
+        seed: a seed or a JAX key.
         base_data: rows whose means one of the two base models of AIS gets, and where some of its sampling chains start.
         progress: called with what is being done and the share of it that is done.
         **settings: of AIS (see `AIS`): chains, betas, schedule, samples, target_stderr, target_gap, max_betas, max_seconds, ...
@@ -59,11 +65,18 @@ def log_partition(
         if method == "exact":
             _settings(known["ais"], settings)  # wrong ones are an error even where none is needed
             settings = {}
-    return _settings(known[method], settings).log_partition(model, as_key(key), base_data, progress)
+    return _settings(known[method], settings).log_partition(model, as_key(seed, "seed"), base_data, progress)
 
 
 def log_likelihood(
-    model: Model, data: Any, method: str = "auto", *, key: Any = 0, base_data: Any = None, progress: Progress | None = None, **settings: Any
+    model: Model,
+    data: Any,
+    method: str = "auto",
+    *,
+    seed: int | Key[Array, ""] = 0,
+    base_data: Any = None,
+    progress: Progress | None = None,
+    **settings: Any,
 ) -> Estimate:
     """Mean log-likelihood of `data`, in nats an example.
 
@@ -80,14 +93,14 @@ def log_likelihood(
     rows = model.space.check(data)
     if method == "csl":
         start_rows = None if base_data is None else model.space.check(base_data, "base data")
-        return _by_csl(model, rows, _settings(CSL, settings), key, start_rows, progress)
+        return _by_csl(model, rows, _settings(CSL, settings), as_key(seed, "seed"), start_rows, progress)
     if method == "pseudo":
         discrete(model.space, "the pseudo-likelihood")
         if settings:
             raise InputError(f"pseudo-likelihood has no settings, got {', '.join(settings)}: drop them")
         return _by_pseudo(model, rows)
     base_rows = rows if base_data is None else model.space.check(base_data, "base data")
-    return from_log_partition(model, rows, log_partition(model, method, key=key, base_data=base_rows, progress=progress, **settings))
+    return from_log_partition(model, rows, log_partition(model, method, seed=seed, base_data=base_rows, progress=progress, **settings))
 
 
 def from_log_partition(model: Model, data: Any, log_z: Estimate) -> Estimate:
@@ -115,9 +128,11 @@ def free_energies(model: Model, rows: Num[np.ndarray, "n D"]) -> Float[np.ndarra
 _free_energy = jax.jit(lambda model, rows: model.free_energy(rows))
 
 
-def _by_csl(model: Model, rows: np.ndarray, settings: CSL, key: Any, start_rows: np.ndarray | None, progress: Progress | None) -> Estimate:
+def _by_csl(
+    model: Model, rows: np.ndarray, settings: CSL, key: Key[Array, ""], start_rows: np.ndarray | None, progress: Progress | None
+) -> Estimate:
     report = None if progress is None else lambda share: progress("CSL", share)
-    result = csl(model, rows, settings, as_key(key), start_rows, report)
+    result = csl(model, rows, settings, key, start_rows, report)
     if not np.isfinite(result.value):
         raise InputError("CSL is not finite: the model's weights are too large for single precision")
     settings = dataclasses.replace(settings, chains=n_chains(settings))

@@ -165,7 +165,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         check_is_fitted(self)
         rows = bits.rows_one_by_one(self._validated(X), self.binarize, _seed(check_random_state(self.random_state)))
         if not hasattr(self, "log_partition_"):
-            self.log_partition_: Estimate = log_partition(self.model_, key=_seed(check_random_state(self.random_state)), base_data=rows)
+            self.log_partition_: Estimate = log_partition(self.model_, seed=_seed(check_random_state(self.random_state)), base_data=rows)
         if self.log_partition_.verdict != "trusted":
             warnings.warn(f"these log-likelihoods rest on log Z = {self.log_partition_}", UserWarning, stacklevel=2)
         return -free_energies(self.model_, rows) - self.log_partition_.value

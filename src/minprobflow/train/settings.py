@@ -99,7 +99,7 @@ class Settings:
     def record(self) -> dict[str, Any]:
         """What a resumed run must share, as plain values. The number of epochs may be raised."""
         plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "epochs"}
-        plain["rule"] = {self.rule.name: {key: _plain(value) for key, value in dataclasses.asdict(self.rule).items()}}
+        plain["rule"] = {self.rule.name: {key: _plain(value) for key, value in self.rule.settings().items()}}
         return {key: _plain(value) for key, value in plain.items()}
 
 
