@@ -23,8 +23,8 @@ from . import pictures
 from .data import Dataset, load_dataset
 from .enumeration import log_partition
 from .files import write_atomically
-from .model_files import save
-from .models import RBM
+from .models import RBM, BernoulliRBM
+from .models.files import save
 from .report.template import POLICY
 from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, RuleSpec
 from .samplers import sample
@@ -92,7 +92,7 @@ def _train(digits: Dataset, rule: RuleSpec, rate: float, epochs: int, bar: Progr
             bar.console.print(f"{_label(rule)} epoch {epoch.number:3d}  log-likelihood  train {train:8.3f}  test {test:8.3f}  (exact)")
 
     begun = time.perf_counter()
-    rbm = RBM.init(SEED, n_visible=64, n_hidden=N_HIDDEN, data=digits.train)
+    rbm = BernoulliRBM.init(SEED, n_visible=64, n_hidden=N_HIDDEN, data=digits.train)
     trained = fit(
         rbm, digits.train, rule, epochs=epochs, batch_size=BATCH_SIZE, learning_rate=rate, seed=SEED, callbacks=[show], progress=False
     )

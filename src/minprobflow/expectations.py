@@ -17,7 +17,7 @@ from .models.base import Model, as_model
 from .numerics import as_float64, double_precision
 from .random_bits import as_key, subkey
 from .samplers import default_kernel, run
-from .spaces import discrete
+from .units import discrete
 
 MAX_UNITS = 20
 CHUNK = 2**12

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num
 
-from ..models.base import Annealable, Model
+from ..models.base import Model
 from ..random_bits import subkey
 from ..samplers import default_kernel, parallel_tempering
 from .annealing import BLOCK
@@ -33,7 +33,7 @@ def gibbs_samples(key: Key[Array, ""], model: Model, starts: Num[np.ndarray, "ch
 
 
 def tempered_samples(
-    key: Key[Array, ""], model: Annealable, base: Model, starts: Num[np.ndarray, "chains D"], steps: int, rungs: int = 16
+    key: Key[Array, ""], model: Model, base: Model, starts: Num[np.ndarray, "chains D"], steps: int, rungs: int = 16
 ) -> Samples:
     """Chains that exchange states with chains at higher temperatures (parallel tempering)."""
     betas = jnp.linspace(0.0, 1.0, rungs)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key, UInt8
 from ..connectivity import NeighbourFlow
 from ..connectivity.one_flip import flip_differences, log_odds_of_change
 from ..models.base import Model, as_model
-from ..spaces import discrete
+from ..units import discrete
 
 ROWS = 256
 

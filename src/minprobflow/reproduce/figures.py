@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import model_files, pictures
+from .. import pictures
 from ..data import Dataset, load_dataset
 from ..errors import InputError
 from ..files import write_atomically
+from ..models import files as model_files
 from ..samplers import sample
 from .experiments import TABLES, Experiment, experiment
 from .records import Results, doubt, title, values

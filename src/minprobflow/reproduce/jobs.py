@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import model_files
 from ..data import load_dataset
 from ..errors import InputError, TrainingDiverged
+from ..models import files as model_files
 from ..versions import version
 from .experiments import TABLES, Experiment, Row, experiment
 from .records import Results

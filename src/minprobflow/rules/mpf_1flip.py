@@ -15,7 +15,7 @@ from ..connectivity.base import Flow
 from ..models.base import Model
 from ..objectives import probability_flow
 from ..rates import OddFunction, check_odd, odd_function
-from ..spaces import discrete
+from ..units import discrete
 from .base import Rule, RuleSpec, join
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from ..arguments import whole
 from ..errors import InputError
-from ..models.base import Annealable, Model, as_model
+from ..models.base import Model, as_model
 from ..numerics import as_states, floating
 from ..random_bits import as_key
 from .kernels import default_kernel
@@ -42,8 +42,6 @@ def parallel_tempering(
         base: independent units to heat towards; by default all states equally likely (beta is then 1/temperature).
     """
     as_model(model, finite=True)
-    if not isinstance(model, Annealable):
-        raise InputError(f"{type(model).__name__} has no path of models to temper along: it must be Annealable")
     states, betas = as_states(states, model.space.size, jnp.result_type(float)), _inverse_temperatures(betas)
     if states.ndim != 3 or betas.ndim != 1 or states.shape[0] != betas.shape[0] or states.shape[0] < 2 or states.shape[1] < 1:
         raise InputError(f"states {states.shape} and betas {betas.shape}: pass (temperatures, chains, D) with two or more temperatures")
@@ -63,7 +61,7 @@ def _inverse_temperatures(betas: Any) -> Float[Array, "*shape"]:
 
 
 @jax.jit
-def _run(key: Key[Array, ""], model: Annealable, states: Array, betas: Array, steps: int | Int[Array, ""], base: Model) -> Tempering:
+def _run(key: Key[Array, ""], model: Model, states: Array, betas: Array, steps: int | Int[Array, ""], base: Model) -> Tempering:
     rungs, chains, _ = states.shape
     kernel = default_kernel(model)
 
