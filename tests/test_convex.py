@@ -142,7 +142,7 @@ def test_constant_and_doubled_units_do_not_break_it():
 @pytest.mark.parametrize(
     ("model", "settings", "message"),
     [
-        (mpf.RBM.init(0, 6, 2), {}, "mpf.fit"),
+        (mpf.BernoulliRBM.init(0, 6, 2), {}, "mpf.fit"),
         (mpf.Ising.init(6), {"objective": "likelihood"}, "pseudo-likelihood"),
         (mpf.Ising.init(6), {"l1": -1.0}, "l1=-1.0.* at least 0"),
         (mpf.Ising.init(6), {"tolerance": 0.0}, "above 0"),

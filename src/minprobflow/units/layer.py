@@ -201,10 +201,10 @@ class LinearLayer(Layer):
         return jnp.ones_like(self.flat_bias)
 
     def base(self: L, means: Float[Array, " *values"], tau: float) -> L:
-        return self.with_bias(tau * self.space.logits(means))
+        return self.with_bias(tau * self.space.logits(means).reshape(-1))
 
     def rest(self: L) -> L:
-        return self.with_bias(jnp.zeros_like(self.bias))
+        return self.with_bias(jnp.zeros_like(self.flat_bias))
 
     def own_log_partition(self, tau: float) -> Float[Array, ""]:
         return self.space.log_norm(self.bias / tau)
