@@ -24,7 +24,7 @@ def models():
                         biases = [rng.normal(scale=biased * spread, size=n) for n in (n_visible, n_hidden)]
                         yield (
                             {"size": (n_visible, n_hidden), "spread": spread, "tau": tau, "biased": biased, "repeat": repeat},
-                            mpf.RBM(weights, *biases, tau),
+                            mpf.BernoulliRBM(weights, *biases, tau),
                         )
 
 

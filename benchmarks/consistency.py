@@ -30,7 +30,7 @@ def ising() -> mpf.Ising:
 
 def rbm() -> mpf.RBM:
     rng = np.random.default_rng(2)
-    return mpf.RBM(rng.normal(scale=2.0, size=(5, 2)), rng.normal(scale=0.5, size=5), rng.normal(scale=0.5, size=2), tau=2.0)
+    return mpf.BernoulliRBM(rng.normal(scale=2.0, size=(5, 2)), rng.normal(scale=0.5, size=5), rng.normal(scale=0.5, size=2), tau=2.0)
 
 
 def all_states(model):

@@ -22,7 +22,7 @@ def truth() -> mpf.Potts:
     rng = np.random.default_rng(7)
     couplings = rng.normal(scale=0.5, size=(SIZE, VALUES, SIZE, VALUES))
     couplings = (couplings + couplings.transpose(2, 3, 0, 1)) * (1 - np.eye(SIZE))[:, None, :, None] / 2
-    return mpf.Potts(rng.normal(scale=0.3, size=(SIZE, VALUES)), couplings, tau=0.5).zero_sum()
+    return mpf.Potts(couplings, rng.normal(scale=0.3, size=(SIZE, VALUES)), tau=0.5).zero_sum()
 
 
 def fitter(model: mpf.Potts):

@@ -15,7 +15,7 @@ def main() -> dict[str, object]:
     test = dataset.test[:ROWS]
     models = []
     for epochs in LENGTHS:
-        start = mpf.RBM.init(0, dataset.train.shape[1], 200, data=dataset.train)
+        start = mpf.BernoulliRBM.init(0, dataset.train.shape[1], 200, data=dataset.train)
         model = mpf.fit(start, dataset.train, "pcd", k=1, epochs=epochs, batch_size=100, learning_rate=0.1, progress=False).model
         ais = mpf.log_likelihood(model, test, "ais", base_data=dataset.train, max_betas=16_000)
         print(f"{epochs} epochs: AIS {ais}", flush=True)

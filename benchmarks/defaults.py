@@ -83,7 +83,7 @@ CASES = (
 def measure(case: Case, data: Dataset, setting: Setting, seed: int) -> dict:
     """Train, and evaluate all three parts (up to 5,000 rows of each)."""
     begun = time.perf_counter()
-    start = mpf.RBM.init(seed, data.train.shape[1], case.hidden, data.train)
+    start = mpf.BernoulliRBM.init(seed, data.train.shape[1], case.hidden, data.train)
     settings = {"epochs": setting.epochs, "batch_size": setting.batch_size, "learning_rate": setting.learning_rate, "k": setting.k}
     model = mpf.fit(start, data.train, setting.rule, **settings, refresh=1, seed=seed, progress=False).model
     seconds = time.perf_counter() - begun

@@ -125,7 +125,7 @@ def best(kept: Kept, title: str, new, data: Dataset, rule: str, plan: Plan) -> d
 def rbms(kept: Kept, data: Dataset, plan: Plan) -> list[dict]:
     rows = []
     for hidden, rule in itertools.product(plan.hidden, RULES):
-        new = lambda seed, hidden=hidden: mpf.RBM.init(seed, data.train.shape[1], hidden, data=data.train)  # noqa: E731
+        new = lambda seed, hidden=hidden: mpf.BernoulliRBM.init(seed, data.train.shape[1], hidden, data=data.train)  # noqa: E731
         rows.append({"model": "RBM", "hidden": hidden, **best(kept, f"{data.name}, {hidden} hidden, {rule}", new, data, rule, plan)})
     return rows
 

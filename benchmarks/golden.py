@@ -20,7 +20,7 @@ def load() -> tuple[mpf.RBM, np.ndarray, np.ndarray]:
     folder = data_folder() / "golden"
     parameters = np.load(folder / "rbm_CD25_500_params.npz")
     rows = scipy.io.loadmat(folder / "randomly_binarized_mnist.mat")
-    return mpf.RBM(parameters["W"], parameters["a"], parameters["b"]), rows["x_trn"].T[:10_000], rows["x_tst"].T
+    return mpf.BernoulliRBM(parameters["W"], parameters["a"], parameters["b"]), rows["x_trn"].T[:10_000], rows["x_tst"].T
 
 
 def main() -> dict[str, object]:

@@ -43,7 +43,7 @@ def plain_log_partition(model):
 
 def ais() -> dict[str, object]:
     keys = jax.random.split(jax.random.key(0), 3)
-    model = mpf.RBM(0.05 * jax.random.normal(keys[0], (D, H)), jax.random.normal(keys[1], (D,)) - 2, jnp.zeros(H))
+    model = mpf.BernoulliRBM(0.05 * jax.random.normal(keys[0], (D, H)), jax.random.normal(keys[1], (D,)) - 2, jnp.zeros(H))
     base = model.base(jnp.full(D, 0.1))
     v = np.asarray(jax.random.bernoulli(keys[2], 0.1, (CHAINS, D)), np.uint8)
     weights = np.asarray(model.weights)
@@ -61,7 +61,7 @@ def ais() -> dict[str, object]:
 
 def exact() -> dict[str, object]:
     keys = jax.random.split(jax.random.key(1), 2)
-    model = mpf.RBM(0.3 * jax.random.normal(keys[0], (784, 20)), jax.random.normal(keys[1], (784,)) - 2, jnp.zeros(20))
+    model = mpf.BernoulliRBM(0.3 * jax.random.normal(keys[0], (784, 20)), jax.random.normal(keys[1], (784,)) - 2, jnp.zeros(20))
     plain, ours = jax.jit(plain_log_partition), jax.jit(mpf.enumeration.log_partition)
 
     def plain_float64():
@@ -88,7 +88,7 @@ def exact() -> dict[str, object]:
 
 def csl() -> dict[str, object]:
     """10,000 hidden samples scored on 1,000 rows: the chains' products, and one of all samples with all rows."""
-    model = mpf.RBM.init(0, D, H)
+    model = mpf.BernoulliRBM.init(0, D, H)
     rows = np.asarray(jax.random.bernoulli(jax.random.key(1), 0.1, (1000, D)), np.uint8)
     settings = CSL(chains=100, samples=100, burn_in=0, thinning=1)
     floats = jnp.asarray(rows, jnp.float32)
@@ -114,7 +114,7 @@ def csl() -> dict[str, object]:
 
 def memory() -> dict[str, float]:
     """Growth of the process's peak when 40 times as many chains are annealed: chains go in blocks."""
-    model = mpf.RBM.init(0, D, H)
+    model = mpf.BernoulliRBM.init(0, D, H)
     base = model.base(jnp.full(D, 0.5))
     peaks = []
     for chains in (500, 20_000):

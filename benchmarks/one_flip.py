@@ -33,7 +33,7 @@ def ours():
     v, parameters = problem()
     rule = mpf.rule("mpf-1flip").build(BATCH)
     function = jax.jit(jax.value_and_grad(lambda model, v: rule.loss(model, None, v)[0]))
-    model, v = mpf.RBM(*parameters), jnp.asarray(v)
+    model, v = mpf.BernoulliRBM(*parameters), jnp.asarray(v)
     return lambda: jax.block_until_ready(function(model, v))
 
 
@@ -124,7 +124,7 @@ def accuracy(scale):
     """Largest error of the gradient against float64, relative to its largest entry."""
     v, parameters = problem(scale)
     rule = mpf.rule("mpf-1flip").build(BATCH)
-    gradient = jax.grad(lambda model: rule.loss(model, None, jnp.asarray(v))[0])(mpf.RBM(*parameters))
+    gradient = jax.grad(lambda model: rule.loss(model, None, jnp.asarray(v))[0])(mpf.BernoulliRBM(*parameters))
     doubles = [torch.from_numpy(p.astype(np.float64)).requires_grad_() for p in parameters]
     x = torch.from_numpy(v.astype(np.float64))
     weights, b, c = doubles

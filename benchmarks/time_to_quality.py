@@ -58,7 +58,7 @@ def on_test(model, dataset):
 def ours(about, rule, settings, rate, lengths):
     """The shortest run that gets there on the validation split, or the longest."""
     dataset = mpf.load_dataset(about["data"])
-    new = lambda key: mpf.RBM.init(key, dataset.train.shape[1], about["hidden"], data=dataset.train)  # noqa: E731
+    new = lambda key: mpf.BernoulliRBM.init(key, dataset.train.shape[1], about["hidden"], data=dataset.train)  # noqa: E731
     for epochs in lengths:
         done = mpf.fit(new, dataset.train, rule, epochs=epochs, batch_size=100, learning_rate=rate, progress=False, **settings)
         if judged(done.model, dataset, dataset.valid).lower >= about["target"]:
@@ -82,7 +82,7 @@ def peer(name, about, epochs):
             trainer.epoch()
     seconds = time.perf_counter() - begun
     line = {"by": name, "rule": "cd" if name == "learnergy" else "pcd", "k": 1, "rate": 0.1, "epochs": epochs, "seconds": seconds}
-    line |= on_test(mpf.RBM(*(np.asarray(p, np.float32) for p in trainer.parameters())), dataset)
+    line |= on_test(mpf.BernoulliRBM(*(np.asarray(p, np.float32) for p in trainer.parameters())), dataset)
     return {**line, "reached": line["lower"] >= about["target"]}
 
 

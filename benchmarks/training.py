@@ -24,7 +24,7 @@ def rows(n=ROWS, n_visible=VISIBLE):
 
 def epoch_of(data, n_hidden, batch, rule, seeds=None):
     """A function that does one epoch, compiled already, from the same state each time."""
-    model = mpf.RBM.init(0, data.shape[1], n_hidden, data=data)
+    model = mpf.BernoulliRBM.init(0, data.shape[1], n_hidden, data=data)
     settings = Settings(rule, 10, batch, "sgd", 0.01, None, 0.0, 0.0, None, 0, seeds).checked(model, data)
     optimizer, device_data = settings.transformation(), jnp.asarray(data)
     states = [start(jax.random.key(i), model, device_data, rule, batch, optimizer, False) for i in range(seeds or 1)]

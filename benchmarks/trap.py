@@ -10,7 +10,7 @@ from minprobflow.likelihood import from_log_partition
 
 
 def train(mnist: Dataset, seed: int) -> mpf.RBM:
-    rbm = mpf.RBM.init(seed, n_visible=784, n_hidden=20, data=mnist.train)
+    rbm = mpf.BernoulliRBM.init(seed, n_visible=784, n_hidden=20, data=mnist.train)
     return mpf.fit(rbm, mnist.train, "cd", k=1, epochs=20, batch_size=100, learning_rate=0.5, seed=seed).model
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from minprobflow import model_files, pictures
+from minprobflow import pictures
 from minprobflow.data import Dataset, load_dataset
 from minprobflow.errors import InputError
 from minprobflow.files import write_atomically
+from minprobflow.models import files as model_files
 from minprobflow.samplers import sample
 
 from .plan import TABLES, Experiment, experiment

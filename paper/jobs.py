@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from minprobflow import model_files
 from minprobflow.data import load_dataset
 from minprobflow.errors import TrainingDiverged
+from minprobflow.models import files as model_files
 from minprobflow.versions import version
 
 from .plan import TABLES, Experiment, Row, experiment

@@ -13,7 +13,7 @@ from jaxtyping import Array, Key
 
 from minprobflow.data import Dataset
 from minprobflow.likelihood import Estimate, from_log_partition, log_likelihood, log_partition
-from minprobflow.models import RBM
+from minprobflow.models import RBM, BernoulliRBM
 from minprobflow.models.base import Model
 from minprobflow.train import Epoch, constant_rate, fit
 
@@ -79,7 +79,7 @@ def train(
 
     def start(key: Key[Array, ""]) -> RBM:
         shape = dataset.train.shape[1], experiment.hidden
-        return as_in_the_scripts(key, *shape) if plain else RBM.init(key, *shape, data=dataset.train)
+        return as_in_the_scripts(key, *shape) if plain else BernoulliRBM.init(key, *shape, data=dataset.train)
 
     done = fit(
         start,
@@ -113,7 +113,7 @@ def as_in_the_scripts(key: Key[Array, ""], n_visible: int, n_hidden: int) -> RBM
     """The start of the authors' scripts: weights uniform in +-4 sqrt(6 / (H + D)), biases zero."""
     bound = 4 * np.sqrt(6 / (n_hidden + n_visible))
     weights = jax.random.uniform(key, (n_visible, n_hidden), minval=-bound, maxval=bound)
-    return RBM(weights, jnp.zeros(n_visible), jnp.zeros(n_hidden))
+    return BernoulliRBM(weights, jnp.zeros(n_visible), jnp.zeros(n_hidden))
 
 
 def validation_score(experiment: Experiment, model: Model, dataset: Dataset) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import random
 import shutil
@@ -37,12 +36,10 @@ READ_BY_RESUME = (
 
 def shards() -> list[str]:
     """Names of the parts."""
-    from minprobflow.model_files import model_kinds
-
     return [
         *(f"checkpoint/{part}" for part in range(PARTS)),
         "previous/0",
-        *(f"model/{kind}" for kind in sorted(model_kinds())),
+        *(f"model/{name}" for name in _examples()),
         *(f"record/{name}" for name in (*DERIVED, *PRIMARY, "best.safetensors")),
         "diagnostics/header",
         *(f"resume/{name}" for name in READ_BY_RESUME),
@@ -130,13 +127,17 @@ def header_bits(content: bytes) -> range:
 # ---- model files
 
 
+def _examples() -> dict[str, Any]:
+    """One model of each family and unit type that has a file format: the last, which is the warmest."""
+    from minprobflow.testing import all_examples
+
+    return {name.partition("-")[0]: model for name, model in all_examples().items() if type(model).kind is not None}
+
+
 def _model(scratch: Path, kind: str, rng: random.Random) -> Iterator[Case]:
     import minprobflow as mpf
-    from minprobflow.model_files import model_kinds
 
-    model = model_kinds()[kind].examples()[0]
-    if hasattr(model, "tau"):
-        model = dataclasses.replace(model, tau=2.0)
+    model = _examples()[kind]
     file = scratch / "model.safetensors"
     mpf.save(model, file)
     content = file.read_bytes()
@@ -166,7 +167,7 @@ class _Resumed:
         import minprobflow as mpf
 
         rows = (np.random.default_rng(0).random((80, 9)) < 0.4).astype(np.uint8)
-        start = mpf.RBM.init(0, 9, 3, tau=2.0)
+        start = mpf.BernoulliRBM.init(0, 9, 3, tau=2.0)
         self.file = scratch / "checkpoint.safetensors"
         self.other = Path(f"{self.file}.previous")
         settings: dict[str, Any] = {"epochs": 2, "batch_size": 20, "average": "polyak", "optimizer": "momentum", "progress": False}

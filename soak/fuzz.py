@@ -116,7 +116,7 @@ def _rbm(rng: np.random.Generator, extreme: bool = True) -> Any:
 
     tau = float(rng.choice(TAUS)) if extreme else 1.0
     parts = [_wild(rng, *shape, extreme=extreme) for shape in ((VISIBLE, HIDDEN), (VISIBLE,), (HIDDEN,))]
-    return mpf.RBM(*parts, tau=tau)
+    return mpf.BernoulliRBM(*parts, tau=tau)
 
 
 def _bits(rng: np.random.Generator) -> np.ndarray:
@@ -197,7 +197,9 @@ def _fit(rng: np.random.Generator) -> Any:
     rate, l2 = abs(float(_wild(rng, 1)[0])), abs(float(_wild(rng, 1)[0])) if rng.random() < 0.2 else 0.0
     rule = str(rng.choice(["cd", "pcd", "fpmpf", "mpf-1flip"]))
     model = (
-        _rbm(rng, extreme=False) if rng.random() < 0.6 else mpf.RBM(*(_wild(rng, *s) for s in ((VISIBLE, HIDDEN), (VISIBLE,), (HIDDEN,))))
+        _rbm(rng, extreme=False)
+        if rng.random() < 0.6
+        else mpf.BernoulliRBM(*(_wild(rng, *s) for s in ((VISIBLE, HIDDEN), (VISIBLE,), (HIDDEN,))))
     )
     done = mpf.fit(model, _bits(rng), rule, epochs=2, batch_size=4, learning_rate=rate, l2=l2, progress=False)
     return [done.model.weights, done.model.visible_bias, done.model.hidden_bias]
@@ -208,7 +210,7 @@ def _data(rng: np.random.Generator) -> Any:
     import minprobflow as mpf
 
     rows = _wild(rng, ROWS, VISIBLE)
-    mpf.log_likelihood(mpf.RBM.init(0, VISIBLE, HIDDEN), rows)
+    mpf.log_likelihood(mpf.BernoulliRBM.init(0, VISIBLE, HIDDEN), rows)
     raise AssertionError(f"rows such as {rows[0]} were taken for bits")
 
 

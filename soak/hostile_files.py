@@ -181,11 +181,11 @@ def _tensor_file(header: Any, body: bytes = b"", length: int | None = None) -> b
 
 def _models(rng: random.Random, marker: Path) -> Iterator[Hostile]:
     import minprobflow as mpf
-    from minprobflow.model_files import to_bytes
+    from minprobflow.models.files import to_bytes
 
-    model = mpf.RBM.init(0, 4, 3, tau=2.0)
+    model = mpf.BernoulliRBM.init(0, 4, 3, tau=2.0)
     good = to_bytes(model)
-    truth = fingerprint(mpf.model_files.from_bytes(good))
+    truth = fingerprint(mpf.models.files.from_bytes(good))
     n = int.from_bytes(good[:8], "little")
     header, body = json.loads(good[8 : 8 + n]), good[8 + n :]
     for length in (0, 1, n - 1, n + 1, n + len(body), 2**31, 2**40, 2**63 - 1, 2**64 - 1):

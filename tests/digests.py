@@ -52,7 +52,7 @@ def begin(rows: np.ndarray, hidden: int) -> Any:
     """Weights so large that particles remember where they started: with small ones all rules would draw the same."""
     weights = 0.5 * np.random.default_rng(3).normal(size=(rows.shape[1], hidden))
     mean = (rows.sum(0) + 0.5) / (len(rows) + 1)
-    return mpf.RBM(*(np.asarray(x, np.float32) for x in (weights, np.log(mean / (1 - mean)), np.zeros(hidden))))
+    return mpf.BernoulliRBM(*(np.asarray(x, np.float32) for x in (weights, np.log(mean / (1 - mean)), np.zeros(hidden))))
 
 
 def trained(start: Any, rows: np.ndarray, rule: str, seed: int, **settings: Any) -> Result:

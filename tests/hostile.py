@@ -27,7 +27,7 @@ ROWS = (np.arange(60).reshape(12, 5) * 7 % 3 == 0).astype(np.uint8)
 LETTERS = np.arange(60).reshape(12, 5) * 7 % 3
 REALS = np.sin(np.arange(60.0)).reshape(12, 5)
 W = np.sin(np.arange(15.0)).reshape(5, 3)
-RBM = mpf.RBM(W, np.zeros(5), np.zeros(3))
+RBM = mpf.BernoulliRBM(W, np.zeros(5), np.zeros(3))
 ISING = mpf.Ising.init(5)
 SPEED = {"epochs": 1, "batch_size": 4, "progress": False}
 SCALARS = (None, True, False, "1", "", "auto", b"1", 1j, float("nan"), float("inf"), -float("inf"), -1, 0, 1.5, 2.0, 1e300, 1e-320, -1e30)
@@ -88,7 +88,9 @@ class Strange:
 
 
 MODELS = (None, "rbm", mpf.RBM, ROWS, {}, lambda key: RBM, mpf.Ising, jax.random.key(0), mpf.CD())
-MODELS += tuple(mpf.RBM(np.full((5, 3), value, np.float32), np.zeros(5), np.zeros(3)) for value in (np.nan, np.inf, 1e38, -3e38, 1e20))
+MODELS += tuple(
+    mpf.BernoulliRBM(np.full((5, 3), value, np.float32), np.zeros(5), np.zeros(3)) for value in (np.nan, np.inf, 1e38, -3e38, 1e20)
+)
 PATHS = (None, 3, b"x", "", "\0", "a\0b", [], {}, object(), 1.5, lambda: None, mpf.RBM, ".", "nowhere/at/all", "a" * 300, "\udcff")
 
 
@@ -107,13 +109,21 @@ def works(folder: str) -> dict[str, tuple]:
     particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5, "kernel": "auto"}
     tempering = {"seed": 0, "model": RBM, "states": np.zeros((2, 3, 5)), "betas": [0.0, 1.0], "steps": 2, "base": None}
     cases = {
-        "RBM": (mpf.RBM, {"weights": W, "visible_bias": fields, "hidden_bias": np.zeros(3), "tau": 1.0}),
-        "RBM.init": (mpf.RBM.init, {"key": 0, "n_visible": 5, "n_hidden": 3, "data": ROWS, "tau": 1.0}),
-        "Ising": (mpf.Ising, {"pairs": J, "fields": fields, "tau": 1.0}),
+        "RBM": (mpf.RBM, {"visible": mpf.Bernoulli(fields), "hidden": mpf.Gaussian(np.zeros(3)), "weights": W, "tau": 1.0}),
+        "RBM.init": (mpf.RBM.init, {"seed": 0, "visible": mpf.Binary(5), "hidden": mpf.Real(3), "data": ROWS, "tau": 1.0}),
+        "BernoulliRBM": (mpf.BernoulliRBM, {"weights": W, "visible_bias": fields, "hidden_bias": np.zeros(3), "tau": 1.0}),
+        "BernoulliRBM.init": (mpf.BernoulliRBM.init, {"seed": 0, "n_visible": 5, "n_hidden": 3, "data": ROWS, "tau": 1.0}),
+        "SpinRBM.init": (mpf.SpinRBM.init, {"seed": 0, "n_visible": 5, "n_hidden": 3, "data": 2.0 * ROWS - 1, "tau": 1.0}),
+        "MixedRBM.init": (mpf.MixedRBM.init, {"seed": 0, "columns": (mpf.Binary(5),), "n_hidden": 3, "data": ROWS, "tau": 1.0}),
+        "Bernoulli": (mpf.Bernoulli, {"bias": fields}),
+        "Categorical": (mpf.Categorical, {"bias": letters}),
+        "Gaussian": (mpf.Gaussian, {"bias": fields, "log_variance": fields, "min_variance": 0.1}),
+        "ReLU": (mpf.ReLU, {"bias": fields, "log_variance": fields, "min_variance": 0.1}),
+        "Ising": (mpf.Ising, {"couplings": J, "fields": fields, "tau": 1.0}),
         "Ising.init": (mpf.Ising.init, {"n_visible": 5, "data": ROWS, "tau": 1.0}),
         "Ising.from_spins": (mpf.Ising.from_spins, {"couplings": J, "fields": fields, "tau": 1.0}),
-        "Potts": (mpf.Potts, {"fields": letters, "couplings": np.zeros((5, 3, 5, 3)), "tau": 1.0}),
-        "Potts.init": (mpf.Potts.init, {"size": 5, "n_values": 3, "data": LETTERS, "tau": 1.0}),
+        "Potts": (mpf.Potts, {"couplings": np.zeros((5, 3, 5, 3)), "fields": letters, "tau": 1.0}),
+        "Potts.init": (mpf.Potts.init, {"n_visible": 5, "n_values": 3, "data": LETTERS, "tau": 1.0}),
         "Potts.contact_scores": (mpf.Potts.init(5, 3).contact_scores, {"leave_out": 1}),
         "CategoricalRBM": (
             mpf.CategoricalRBM,
@@ -121,19 +131,22 @@ def works(folder: str) -> dict[str, tuple]:
         ),
         "CategoricalRBM.init": (
             mpf.CategoricalRBM.init,
-            {"key": 0, "n_visible": 5, "n_values": 3, "n_hidden": 2, "data": LETTERS, "tau": 1.0},
+            {"seed": 0, "n_visible": 5, "n_values": 3, "n_hidden": 2, "data": LETTERS, "tau": 1.0},
         ),
         "GaussianRBM": (
             mpf.GaussianRBM,
             {"weights": W, "visible_bias": fields, "hidden_bias": np.zeros(3), "log_variance": fields, "min_variance": 0.1},
         ),
-        "GaussianRBM.init": (mpf.GaussianRBM.init, {"key": 0, "n_visible": 5, "n_hidden": 3, "data": REALS, "min_variance": None}),
+        "GaussianRBM.init": (
+            mpf.GaussianRBM.init,
+            {"seed": 0, "n_visible": 5, "n_hidden": 3, "data": REALS, "min_variance": None, "tau": 1.0},
+        ),
         "EnergyModel": (mpf.EnergyModel, {"energy": lambda p, v: v @ p, "params": np.zeros(5, np.float32), "space": 5}),
         "Binary": (mpf.Binary, {"size": 5}),
-        "Categorical": (mpf.Categorical, {"size": 5, "n_values": 3}),
+        "Categories": (mpf.Categories, {"size": 5, "n_values": 3}),
         "Real": (mpf.Real, {"size": 5}),
         "Binary.check": (mpf.Binary(5).check, {"data": ROWS}),
-        "Categorical.check": (mpf.Categorical(5, 3).check, {"data": LETTERS}),
+        "Categories.check": (mpf.Categories(5, 3).check, {"data": LETTERS}),
         "Real.check": (mpf.Real(5).check, {"data": REALS}),
         **{f"{rule.__name__}": (rule, particle) for rule in (mpf.CD, mpf.PCD, mpf.FMPF, mpf.PMPF, mpf.FPMPF)},
         "MPF1Flip": (mpf.MPF1Flip, {"o": "zero", "log": True}),

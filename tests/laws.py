@@ -9,21 +9,16 @@ import numpy as np
 from scipy import special, stats
 
 import minprobflow as mpf
-from minprobflow.model_files import model_families
-from minprobflow.models import Latent
+from minprobflow import testing
 from minprobflow.samplers.engine import run
-from minprobflow.spaces import Discrete
+from minprobflow.units import Columns, Discrete
 
-MODELS = {
-    f"{family.__name__}-{i}" + (f"-tau{model.tau}" if hasattr(model, "tau") else ""): model
-    for family in model_families()
-    for i, model in enumerate(family.examples())
-}
-FIRST = [name for name in MODELS if "-0" in name]  # of each family
-# for laws that take seconds a model: the first of each family, and the RBM at every temperature
-SOME = {name: model for name, model in MODELS.items() if name in FIRST or name.startswith("RBM")}
+MODELS = testing.all_examples()
+# For laws that take seconds per model: the first of each family and of most unit types; those of the others are in test_every_rbm.py
+FIRST = [name for name in MODELS if "-0" in name and not name.startswith(("SpinRBM", "MixedRBM"))]
+SOME = {name: model for name, model in MODELS.items() if name in FIRST or name.startswith("RBM")}  # and the RBM at every temperature
 COUNTABLE = {name: model for name, model in MODELS.items() if isinstance(model.space, Discrete)}
-REAL = {name: model for name, model in MODELS.items() if name not in COUNTABLE}
+REAL = {name: model for name, model in MODELS.items() if isinstance(model.space, mpf.Real)}
 RULES = mpf.rules.names()
 
 
@@ -32,17 +27,13 @@ def square(model):
 
     Where the layers are of the same size, one key for both would give both the same random numbers.
     """
-    size, n_hidden = model.space.size, model.hidden_bias.shape[-1]
+    size, n_hidden = model.space.size, model.n_hidden
     unit, sign = np.arange(size) % n_hidden, (1 - 2 * (np.arange(size) // n_hidden % 2)).astype(np.float32)
-    widened = model.weights[..., unit] * sign, model.hidden_bias[..., unit] * sign
-    return eqx.tree_at(lambda m: (m.weights, m.hidden_bias), model, widened)
+    widened = model.weights[..., unit] * sign, model.hidden.bias[..., unit] * sign
+    return eqx.tree_at(lambda m: (m.weights, m.hidden.bias), model, widened)
 
 
-SQUARE = {
-    name: square(model)
-    for name, model in MODELS.items()
-    if name in FIRST and isinstance(model, Latent) and {"weights", "hidden_bias"} <= vars(model).keys()
-}
+SQUARE = {name: square(model) for name, model in MODELS.items() if name in FIRST and isinstance(model, mpf.RBM)}
 
 
 def all_states(model):
@@ -51,7 +42,7 @@ def all_states(model):
 
 def some_states(model):
     """All states in the order of their numbers; of real units, 40 exact samples."""
-    return all_states(model) if isinstance(model.space, Discrete) else jnp.asarray(draw(model, 40))
+    return all_states(model) if isinstance(model.space, Discrete) else jnp.asarray(draw(model, 40)).astype(float)
 
 
 def probabilities(model):
@@ -66,7 +57,7 @@ def draw(model, n, seed=0):
     if not isinstance(model.space, Discrete):
         return Mixture(model).draw(n, seed)
     index = np.random.default_rng(seed).choice(model.space.n_states, size=n, p=probabilities(model))
-    return np.asarray(all_states(model), np.uint8)[index]
+    return np.asarray(all_states(model), model.space.dtype)[index]
 
 
 def state_counts(v, values=2):
@@ -75,55 +66,132 @@ def state_counts(v, values=2):
     return np.bincount(index, minlength=values ** v.shape[-1])
 
 
+def counts_of_states(model, v):
+    """How often each state of the model's enumeration occurs among `v`."""
+    states, found = np.asarray(all_states(model)), np.asarray(v)
+    weights = np.random.default_rng(0).normal(size=states.shape[1])  # a number that tells states apart
+    order = np.argsort(states @ weights)
+    nearest = order[np.clip(np.searchsorted((states @ weights)[order], found @ weights - 1e-9), 0, len(states) - 1)]
+    np.testing.assert_array_equal(states[nearest], found)
+    return np.bincount(nearest, minlength=len(states))
+
+
 class Mixture:
-    """p(v) of real units with a small hidden layer, in float64: a Gaussian for each hidden state."""
+    """p(v) of any units with a small countable hidden layer, in float64: independent units for each hidden state."""
 
     def __init__(self, model, held=None):
-        """`held` gives the values of some units: then it is p(v | those), from which they are left out as they do not vary."""
+        """`held` gives the values of some (Gaussian) units: then it is p(v | those), which do not vary."""
         h = all_states(model.transposed())
-        logits = np.asarray(model.visible_logits(h), np.float64)
-        variance = -1 / (2 * logits[..., 1])
-        self.mean, self.std = logits[..., 0] * variance, np.sqrt(variance)
+        self.space, self.logits = model.space, np.asarray(model.visible_logits(h), np.float64)
+        self.held = held or {}
+        self.free = [unit for unit in range(self.space.size) if unit not in self.held]
         log_p = np.log(probabilities(model.transposed()))
-        for unit, value in (held or {}).items():
-            log_p = log_p + stats.norm.logpdf(value, self.mean[:, unit], self.std[:, unit])
-            self.mean[:, unit], self.std[:, unit] = value, 0.0
+        for unit, value in self.held.items():
+            variance = -1 / (2 * self.logits[:, unit, 1])
+            log_p = log_p + stats.norm.logpdf(value, self.logits[:, unit, 0] * variance, np.sqrt(variance))
         self.p = np.exp(log_p - np.logaddexp.reduce(log_p))
-        self.free = [unit for unit in range(model.space.size) if unit not in (held or {})]
 
     def draw(self, n, seed=0):
         rng = np.random.default_rng(seed)
-        index = rng.choice(len(self.p), size=n, p=self.p)
-        return rng.normal(self.mean[index], self.std[index]).astype(np.float32)
+        rows = draw_independent(self.space, self.logits[rng.choice(len(self.p), size=n, p=self.p)], rng)
+        for unit, value in self.held.items():
+            rows[:, unit] = value
+        return rows.astype(self.space.dtype)
 
     def moments(self):
-        """Means and variances of the units."""
-        mean = self.p @ self.mean
-        return mean, self.p @ (self.mean**2 + self.std**2) - mean**2
+        """Means and variances of Gaussian units."""
+        variance = -1 / (2 * self.logits[..., 1])
+        means = self.logits[..., 0] * variance
+        for unit, value in self.held.items():
+            means[:, unit], variance[:, unit] = value, 0
+        mean = self.p @ means
+        return mean, self.p @ (means**2 + variance) - mean**2
 
     def p_value(self, v):
-        """Probability that samples look less like p than `v` does: Kolmogorov-Smirnov over each unit, and chi-square over
-        hidden states drawn given `v` by Bayes' rule, which sees what units do together; the smallest, times their number."""
+        """Probability that samples look less like p than `v` does: Kolmogorov-Smirnov over each real unit, chi-square over each other
+        one, and over hidden states drawn given `v` by Bayes' rule, which sees what units do together; the smallest, times their number."""
         v = np.asarray(v, np.float64)
-        found = [stats.kstest(v[:, i], lambda x, i=i: self._distribution(x, i)).pvalue for i in self.free]
-        mean, std = self.mean[:, None, self.free], self.std[:, None, self.free]
-        joint = np.log(self.p) + np.sum(stats.norm.logpdf(v[:, self.free], mean, std), -1).T
+        found = [self._of_unit(v, unit) for unit in self.free]
+        space, logits, rows = self.space, self.logits, v
+        if self.held:
+            space, logits, rows = mpf.Real(len(self.free)), logits[:, self.free], rows[:, self.free]
+        joint = np.log(self.p) + np.stack([log_independent(space, one[None], rows) for one in logits], 1)
         posterior = np.cumsum(special.softmax(joint, axis=1), 1)
         h = np.sum(np.random.default_rng(9).random(len(v))[:, None] > posterior[:, :-1], 1)
         found.append(chi_square_p_value(np.bincount(h, minlength=len(self.p)), self.p))
         return min(found) * len(found)
 
-    def _distribution(self, x, unit):
-        return sum(p * special.ndtr((x - m) / s) for p, m, s in zip(self.p, self.mean[:, unit], self.std[:, unit], strict=True))
+    def _of_unit(self, v, unit):
+        space, logits = one_column(self.space, self.logits, unit)
+        if isinstance(space, mpf.Real):
+            return stats.kstest(v[:, unit], lambda x: self.p @ distribution(space, logits, x)).pvalue
+        states = np.asarray(space.states(jnp.arange(space.n_states)))
+        p = self.p @ np.exp(np.stack([log_independent(space, logits, np.broadcast_to(x, (len(logits), 1))) for x in states], 1))
+        return chi_square_p_value(np.asarray([(v[:, unit] == x[0]).sum() for x in states]), p)
+
+
+def parts(space, logits):
+    """The parts of a mixed space with their logits and columns; of another space, itself."""
+    if isinstance(space, Columns):
+        return [(part, x, list(columns)) for (part, x), columns in zip(space.split(logits), space.columns, strict=True)]
+    return [(space, logits, list(range(space.size)))]
+
+
+def one_column(space, logits, unit):
+    part, own, columns = next(entry for entry in parts(space, logits) if unit in entry[2])
+    place = columns.index(unit)
+    alone = mpf.Categories(1, part.n_values) if isinstance(part, mpf.Categories) else type(part)(1)
+    return alone, own[:, place : place + 1]
+
+
+def gaussian(logits):
+    variance = -1 / (2 * logits[..., 1])
+    return logits[..., 0] * variance, np.sqrt(variance)
+
+
+def distribution(space, logits, x):
+    """P(unit <= x) of one real unit, for each of these logits."""
+    mean, std = (y[:, :1] for y in gaussian(logits))
+    below = special.ndtr(-mean / std) if isinstance(space, mpf.NonNegative) else 0.0
+    return np.clip((special.ndtr((x[None] - mean) / std) - below) / (1 - below), 0, 1)
+
+
+def draw_independent(space, logits, rng):
+    """Samples of independent units, by numpy and scipy."""
+    rows = np.empty((len(logits), space.size))
+    for part, own, columns in parts(space, logits):
+        if isinstance(part, mpf.NonNegative):
+            mean, std = gaussian(own)
+            drawn = stats.truncnorm.rvs(-mean / std, np.inf, mean, std, random_state=rng)
+        elif isinstance(part, mpf.Real):
+            drawn = rng.normal(*gaussian(own))
+        elif isinstance(part, mpf.Categories):
+            drawn = np.argmax(own + rng.gumbel(size=own.shape), -1)
+        else:
+            sign = isinstance(part, mpf.Signs)
+            drawn = rng.random(own.shape) < special.expit((1 + sign) * own)
+            drawn = (1 + sign) * drawn - 1.0 * sign
+        rows[:, columns] = drawn
+    return rows
 
 
 def log_independent(space, logits, x):
-    """log p(x) of independent units by their logits: one a unit (binary), two (real), or one for each value along a last axis."""
+    """log p(x) of independent units by their logits: one per unit (bits, spins), two (real), or one for each value along a last axis."""
+    total = 0.0
+    for part, own, columns in parts(space, np.asarray(logits)):
+        total = total + _log_independent(part, own, np.asarray(x)[..., columns])
+    return total
+
+
+def _log_independent(space, logits, x):
     if isinstance(space, mpf.Real):
-        variance = -1 / (2 * logits[..., 1])
-        return stats.norm.logpdf(x, logits[..., 0] * variance, np.sqrt(variance)).sum(-1)
-    if logits.ndim == np.ndim(x):
-        return np.sum(np.where(np.asarray(x) == 1, -np.logaddexp(0, -logits), -np.logaddexp(0, logits)), -1)
+        mean, std = gaussian(logits)
+        log_p = stats.norm.logpdf(x, mean, std)
+        return (log_p - special.log_ndtr(mean / std) if isinstance(space, mpf.NonNegative) else log_p).sum(-1)
+    if isinstance(space, mpf.Signs):
+        return np.sum(-np.logaddexp(0, -2 * logits * x), -1)
+    if isinstance(space, mpf.Binary):
+        return np.sum(-np.logaddexp(0, np.where(x == 1, -logits, logits)), -1)
     log_p = logits - np.logaddexp.reduce(logits, -1, keepdims=True)
     index = np.broadcast_to(np.asarray(x, np.int64)[..., None], (*np.broadcast_shapes(np.shape(x), logits.shape[:-1]), 1))
     return np.take_along_axis(np.broadcast_to(log_p, (*index.shape[:-1], log_p.shape[-1])), index, -1)[..., 0].sum(-1)
@@ -134,11 +202,14 @@ def moved(key, model, v, steps, kernel, held=None):
     return run(key, model, kernel.init(key, model, v), steps, kernel, held).v
 
 
-def every_other_state(v, values=2):
-    """v (n, D) with each unit set to each of its other values, the dense way: (n, D, values - 1, D)."""
-    out = np.tile(np.asarray(v)[:, None, None, :], (1, v.shape[1], values - 1, 1))
+def every_other_state(v, space):
+    """v (n, D) with each unit set to each of its other values, the dense way: (n, D, values - 1, D). Absent values leave v."""
+    values = [np.unique(column) for column in np.asarray(space.states(jnp.arange(space.n_states))).T]
+    v = np.asarray(v)
+    out = np.tile(v[:, None, None, :], (1, v.shape[1], space.n_values - 1, 1))
     for row, site in np.ndindex(*v.shape):
-        out[row, site, :, site] = [value for value in range(values) if value != v[row, site]]
+        others = [value for value in values[site] if value != v[row, site]]
+        out[row, site, : len(others), site] = others
     return out
 
 
@@ -157,7 +228,7 @@ def chi_square_p_value(counts, p):
 def p_value(model, v):
     """Probability of samples at least as unlike the model as `v`: over all states, or as in `Mixture`."""
     if isinstance(model.space, Discrete):
-        return chi_square_p_value(state_counts(v, model.space.n_values), probabilities(model))
+        return chi_square_p_value(counts_of_states(model, v), probabilities(model))
     return Mixture(model).p_value(v)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import minprobflow as mpf
 
 ROWS = (np.arange(60).reshape(12, 5) * 7 % 3 == 0).astype(np.uint8)
-RBM, ISING = mpf.RBM.init(3, 5, 3, data=ROWS), mpf.Ising.init(5, data=ROWS)
+RBM, ISING = mpf.BernoulliRBM.init(3, 5, 3, data=ROWS), mpf.Ising.init(5, data=ROWS)
 LETTERS, NUMBERS = (np.arange(48).reshape(12, 4) * 7 % 3).astype(np.uint8), np.sin(np.arange(48).reshape(12, 4)).astype(np.float32)
 OTHERS = (
     ("Potts", mpf.Potts.init(4, 3, LETTERS), LETTERS),
@@ -29,12 +29,12 @@ def calls():
     for label, model, rows in OTHERS:
         yield f"fit {label}", lambda m=model, r=rows: mpf.fit(m, r, "pcd", epochs=1, batch_size=4).state
         yield f"likelihood of {label}", lambda m=model, r=rows: mpf.log_likelihood(m, r, "ais", **AIS).value
-    yield "replicas", lambda: mpf.fit(lambda key: mpf.RBM.init(key, 5, 3), ROWS, "cd", epochs=1, batch_size=4, seeds=2).state
+    yield "replicas", lambda: mpf.fit(lambda key: mpf.BernoulliRBM.init(key, 5, 3), ROWS, "cd", epochs=1, batch_size=4, seeds=2).state
     yield "sample", lambda: mpf.sample(RBM, n=4, steps=2)
     yield "AIS", lambda: mpf.log_partition(RBM, "ais", base_data=ROWS, **AIS).value
     yield "exact", lambda: mpf.log_partition(RBM).value
     yield "tempering", lambda: mpf.parallel_tempering(RBM, np.zeros((2, 4, 5)), [0.0, 1.0], 3, seed=5)
-    yield "a key", lambda: mpf.RBM.init(jax.random.key(3, impl="rbg"), 5, 3).weights
+    yield "a key", lambda: mpf.BernoulliRBM.init(jax.random.key(3, impl="rbg"), 5, 3).weights
 
 
 def digest(result) -> str:

@@ -142,7 +142,7 @@ def test_constant_and_doubled_units_do_not_break_it():
 @pytest.mark.parametrize(
     ("model", "settings", "message"),
     [
-        (mpf.RBM.init(0, 6, 2), {}, "mpf.fit"),
+        (mpf.BernoulliRBM.init(0, 6, 2), {}, "mpf.fit"),
         (mpf.Ising.init(6), {"rule": "likelihood"}, "pseudo-likelihood"),
         (mpf.Ising.init(6), {"rule": "pcd"}, "not convex"),
         (mpf.Ising.init(6), {"rule": mpf.MPF1Flip(o="tanh")}, "not convex"),

@@ -46,7 +46,7 @@ def test_a_penalty_chooses_the_gauge_of_smallest_couplings():
     """Whatever the gauge of the start: with L2 the couplings sum to zero over each unit's values."""
     begins = start(), TRUTH, TRUTH.zero_sum()
     for begin in begins:
-        model = mpf.fit_convex(mpf.Potts(begin.fields, begin.couplings), DATA, l2=1e-3, tolerance=1e-7).model
+        model = mpf.fit_convex(mpf.Potts(begin.couplings, begin.fields), DATA, l2=1e-3, tolerance=1e-7).model
         np.testing.assert_allclose(model.couplings, model.zero_sum().couplings, atol=1e-4)
         np.testing.assert_allclose(model.couplings, mpf.fit_convex(start(DATA), DATA, l2=1e-3).model.couplings, atol=1e-3)
 
@@ -59,7 +59,7 @@ def test_rows_with_many_values_are_counted_right():
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("model", [TRUTH, mpf.Ising.examples()[2]], ids=["Potts", "Ising"])
+@pytest.mark.parametrize("model", [TRUTH, laws.MODELS["Ising-2-tau2.0"]], ids=["Potts", "Ising"])
 def test_the_scale_is_the_hessian_of_each_parameter(rule, model, float64):
     """At independent units: second differences of what is averaged; of pseudo-likelihoods it is larger, by what other values share."""
     spec, n = mpf.rule(rule), model.space.size

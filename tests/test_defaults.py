@@ -16,7 +16,7 @@ DIGITS = mpf.load_dataset("digits")
 
 def resolved(rule, rows=DIGITS.train, optimizer="sgd", batch_size=None):
     settings = Settings(mpf.rule(rule), 50, batch_size, optimizer, None, None, 0.0, 0.0, None, 0, None)
-    return settings.checked(mpf.RBM.init(0, 64, 4), rows)
+    return settings.checked(mpf.BernoulliRBM.init(0, 64, 4), rows)
 
 
 def test_fit_and_the_command_line_have_the_same_defaults():
@@ -59,7 +59,7 @@ def test_a_default_batch_is_never_larger_than_the_data(rows, expected):
 
 def test_a_few_rows_can_be_fitted_and_trained_on_with_the_defaults(tmp_path):
     few = DIGITS.train[:7]
-    fit = mpf.fit(mpf.RBM.init(0, 64, 4, few), few, epochs=2)
+    fit = mpf.fit(mpf.BernoulliRBM.init(0, 64, 4, few), few, epochs=2)
     assert int(fit.state.step) == 2  # one batch of all rows per epoch
     np.save(tmp_path / "few.npy", DIGITS.train[:9])
     summary = train_run(RunConfig(data=str(tmp_path / "few.npy"), hidden=4, epochs=2), tmp_path / "run")

@@ -278,7 +278,7 @@ def test_an_evaluation_stands_beside_independent_units(finished, tmp_path, capsy
     gain = record["log_likelihood"]["value"] - expected
     shown = run(capsys, "evaluate", str(finished), "--quiet")[1]
     assert f"the model is {abs(gain):.3f} nats {'above' if gain >= 0 else 'BELOW'}" in shown
-    mpf.save(mpf.RBM(np.zeros((64, 2)), np.full(64, 5.0), np.zeros(2)), tmp_path / "bad.safetensors")
+    mpf.save(mpf.BernoulliRBM(np.zeros((64, 2)), np.full(64, 5.0), np.zeros(2)), tmp_path / "bad.safetensors")
     np.savez(tmp_path / "rows.npz", train=digits.train, test=digits.test)
     files = ("--data", str(tmp_path / "rows.npz:test"), "--base-data", str(tmp_path / "rows.npz:train"))
     assert "nats BELOW" in run(capsys, "evaluate", str(tmp_path / "bad.safetensors"), *files, "--quiet")[1]

@@ -23,7 +23,9 @@ def brute_force(model):
 
 def random_rbm(n_visible, n_hidden, scale, tau, seed=0):
     rng = np.random.default_rng(seed)
-    return mpf.RBM(*(rng.normal(scale=scale, size=s).astype(np.float32) for s in ((n_visible, n_hidden), n_visible, n_hidden)), tau)
+    return mpf.BernoulliRBM(
+        *(rng.normal(scale=scale, size=s).astype(np.float32) for s in ((n_visible, n_hidden), n_visible, n_hidden)), tau
+    )
 
 
 @pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
@@ -59,7 +61,7 @@ def test_factors_too_small_for_single_precision_are_not_lost():
     """exp(-89) is no normal float32, and yet exp(-89) exp(83) counts: nine hidden units, of which the last is the high part."""
     weights = np.zeros((16, 9), np.float32)
     weights[:, 8] = 83.0
-    model = mpf.RBM(weights, np.full(16, -89.0, np.float32), np.zeros(9, np.float32))
+    model = mpf.BernoulliRBM(weights, np.full(16, -89.0, np.float32), np.zeros(9, np.float32))
     expected = 8 * np.log(2) + np.log(1 + (1 + np.exp(-6.0)) ** 16)  # with h_9 = 0 the visible units are off
     value, gradient = jax.jit(jax.value_and_grad(mpf.enumeration.log_partition))(model)
     assert float(value) == pytest.approx(expected, abs=1e-4)
@@ -104,4 +106,4 @@ def test_replicas_can_be_enumerated_at_once():
 
 def test_too_many_units_are_refused():
     with pytest.raises(mpf.InputError, match=r"2\^26"):
-        mpf.log_partition(mpf.RBM.init(0, 26, 30), "exact")
+        mpf.log_partition(mpf.BernoulliRBM.init(0, 26, 30), "exact")

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 import minprobflow as mpf
 from minprobflow import files
 
-RBM = mpf.RBM.init(0, 5, 3, tau=2.0)
+RBM = mpf.BernoulliRBM.init(0, 5, 3, tau=2.0)
 
 
 def test_the_format_is_as_documented(tmp_path):
@@ -98,7 +98,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="space"):
-        mpf.save(mpf.RBM.init(1, 5, 3), path)
+        mpf.save(mpf.BernoulliRBM.init(1, 5, 3), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

@@ -17,7 +17,7 @@ from minprobflow.train.penalties import penalties
 
 MODEL = laws.MODELS["RBM-1-tau1.0"]
 DATA = laws.draw(MODEL, 200)
-START = mpf.RBM.init(0, 5, 3, DATA)
+START = mpf.BernoulliRBM.init(0, 5, 3, DATA)
 QUICK = {"epochs": 2, "batch_size": 50}
 
 
@@ -80,20 +80,20 @@ def test_bad_settings_are_refused_with_a_remedy(settings, message):
 def test_models_without_units_are_refused():
     for sizes in ((0, 3), (3, 0)):
         with pytest.raises(mpf.InputError, match="at least one unit"):
-            mpf.RBM.init(0, *sizes)
+            mpf.BernoulliRBM.init(0, *sizes)
         with pytest.raises(mpf.InputError, match="at least one unit"):
-            mpf.RBM(np.zeros(sizes), np.zeros(sizes[0]), np.zeros(sizes[1]))
+            mpf.BernoulliRBM(np.zeros(sizes), np.zeros(sizes[0]), np.zeros(sizes[1]))
     with pytest.raises(mpf.InputError, match=r"weights\.T"):
-        mpf.RBM(np.zeros((2, 3)), np.zeros(3), np.zeros(2))
+        mpf.BernoulliRBM(np.zeros((2, 3)), np.zeros(3), np.zeros(2))
     with pytest.raises(mpf.InputError, match="tau"):
-        mpf.RBM(np.zeros((2, 3)), np.zeros(2), np.zeros(3), tau=0.0)
+        mpf.BernoulliRBM(np.zeros((2, 3)), np.zeros(2), np.zeros(3), tau=0.0)
     with pytest.raises(mpf.InputError, match="width 5"):
         START.free_energy(np.zeros((2, 4)))
 
 
 def test_exact_rule_refuses_what_cannot_be_enumerated():
     with pytest.raises(mpf.InputError, match="2\\^21"):
-        mpf.fit(mpf.RBM.init(0, 30, 21), np.zeros((10, 30)), "exact", batch_size=5)
+        mpf.fit(mpf.BernoulliRBM.init(0, 30, 21), np.zeros((10, 30)), "exact", batch_size=5)
 
 
 def test_a_diverging_run_stops_and_keeps_the_last_good_state(tmp_path):
@@ -122,7 +122,7 @@ def test_nan_is_never_written_over_a_good_file(tmp_path):
     path = tmp_path / "model.safetensors"
     mpf.save(START, path)
     before = path.read_bytes()
-    broken = mpf.RBM(START.weights.at[0, 0].set(jnp.nan), START.visible_bias, START.hidden_bias)
+    broken = mpf.BernoulliRBM(START.weights.at[0, 0].set(jnp.nan), START.visible_bias, START.hidden_bias)
     with pytest.raises(mpf.InputError, match="non-finite"):
         mpf.save(broken, path)
     assert path.read_bytes() == before
@@ -162,7 +162,7 @@ def test_centred_gradient_equals_descent_on_the_centred_model(float64):
     mu, lam = model.offsets(v)
 
     def plain(w, b, c):
-        return mpf.RBM(w, b - w @ lam, c - mu @ w)
+        return mpf.BernoulliRBM(w, b - w @ lam, c - mu @ w)
 
     def loss(m):
         return jnp.mean(m.free_energy(v)) + mpf.enumeration.log_partition(m)
@@ -210,7 +210,7 @@ def test_averages(average):
 
 def test_ten_seeds_at_once_compile_once_and_differ():
     before = run_epoch._cache_size()
-    fit = mpf.fit(lambda key: mpf.RBM.init(key, 5, 3, DATA), DATA, "fpmpf", k=2, refresh=3, epochs=3, batch_size=50, seeds=10)
+    fit = mpf.fit(lambda key: mpf.BernoulliRBM.init(key, 5, 3, DATA), DATA, "fpmpf", k=2, refresh=3, epochs=3, batch_size=50, seeds=10)
     assert run_epoch._cache_size() - before == 1
     assert fit.model.weights.shape == (10, 5, 3)
     assert fit.history[0]["objective"].shape == (10,)
@@ -241,7 +241,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
         mpf.fit(START, DATA, "pcd", **QUICK, checkpoint=path, resume=True)
     with pytest.raises(mpf.ModelFileError, match=r"data was"):
         mpf.fit(START, DATA[::-1], "cd", **QUICK, checkpoint=path, resume=True)
-    warmer = mpf.RBM(START.weights, START.visible_bias, START.hidden_bias, tau=2.0)
+    warmer = mpf.BernoulliRBM(START.weights, START.visible_bias, START.hidden_bias, tau=2.0)
     with pytest.raises(mpf.ModelFileError, match=r"model was .*tau=1\.0.*now .*tau=2\.0"):
         mpf.fit(warmer, DATA, "cd", **QUICK, checkpoint=path, resume=True)
     with pytest.raises(mpf.ModelFileError, match="training state"):
@@ -363,7 +363,7 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before(tmp_path, damage):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("start", [lambda tau: mpf.RBM.init(0, 5, 3, DATA, tau), lambda tau: mpf.Ising.init(5, DATA, tau)])
+@pytest.mark.parametrize("start", [lambda tau: mpf.BernoulliRBM.init(0, 5, 3, DATA, tau), lambda tau: mpf.Ising.init(5, DATA, tau)])
 def test_a_start_with_data_has_their_means_at_every_temperature(start):
     """Without its couplings it is independent units with the data's means, which half a count each way keeps off 0 and 1."""
     means = (DATA.sum(0) + 0.5) / (len(DATA) + 1)

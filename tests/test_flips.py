@@ -17,7 +17,7 @@ def loss(model, v):
 
 def test_memory_is_linear_in_the_batch():
     """No B x D x D or B x D x H array, in value or gradient: the compiled program's scratch space says so."""
-    model, v = mpf.RBM.init(0, D, H), jnp.zeros((B, D))
+    model, v = mpf.BernoulliRBM.init(0, D, H), jnp.zeros((B, D))
     compiled = jax.jit(jax.value_and_grad(loss)).lower(model, v).compile()
     scratch = compiled.memory_analysis().temp_size_in_bytes
     assert scratch < 4 * (12 * B * D + 16 * D * H)
@@ -38,9 +38,9 @@ def test_saturated_weights_equal_the_dense_form_in_float64(scale, tau):
     keys = jax.random.split(jax.random.key(int(scale)), 4)
     parts = [scale * jax.random.normal(k, s) for k, s in zip(keys, [(20, 11), (20,), (11,)], strict=False)]
     v = jax.random.bernoulli(keys[3], shape=(B, 20)).astype(float)
-    fast, fast_gradient = jax.value_and_grad(loss)(mpf.RBM(*parts, tau), v)
+    fast, fast_gradient = jax.value_and_grad(loss)(mpf.BernoulliRBM(*parts, tau), v)
     with double_precision():
-        doubled = mpf.RBM(*(p.astype(np.float64) for p in parts), tau)
+        doubled = mpf.BernoulliRBM(*(p.astype(np.float64) for p in parts), tau)
         slow, slow_gradient = jax.value_and_grad(dense_loss)(doubled, v.astype(np.float64))
         assert float(fast) == pytest.approx(float(slow), rel=1e-4)
         for a, b in zip(jax.tree.leaves(fast_gradient), jax.tree.leaves(slow_gradient), strict=True):
@@ -49,7 +49,7 @@ def test_saturated_weights_equal_the_dense_form_in_float64(scale, tau):
 
 
 def test_the_flow_itself_has_a_gradient_j_times_as_large():
-    model, v = mpf.RBM.init(0, 6, 3), jnp.asarray(np.random.default_rng(0).integers(2, size=(5, 6)), jnp.float32)
+    model, v = mpf.BernoulliRBM.init(0, 6, 3), jnp.asarray(np.random.default_rng(0).integers(2, size=(5, 6)), jnp.float32)
     (log_j, slope), (j, steep) = (
         jax.value_and_grad(lambda m, log=log: mpf.MPF1Flip(log=log).build(5).loss(m, (), v)[0])(model) for log in (True, False)
     )

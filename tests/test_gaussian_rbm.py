@@ -17,7 +17,7 @@ from minprobflow.data import datasets
 from minprobflow.numerics import double_precision
 from minprobflow.random_bits import normal
 
-MODEL = laws.REAL["GaussianRBM-0"]
+MODEL = laws.REAL["GaussianRBM-0-tau1.0"]
 GREY = mpf.load_dataset("digits", grey=True)
 
 
@@ -41,16 +41,17 @@ def test_the_density_integrates_to_one():
     assert mpf.log_partition(model, "exact").value == pytest.approx(np.log(total), abs=1e-7)
     x = np.asarray([[0.1], [2.0]])
     mixture = laws.Mixture(model)
-    density = stats.norm.pdf(x, mixture.mean.T, mixture.std.T) @ mixture.p
+    mean, std = laws.gaussian(mixture.logits)
+    density = stats.norm.pdf(x, mean.T, std.T) @ mixture.p
     assert mpf.log_likelihood(model, x).value == pytest.approx(np.log(density).mean(), rel=1e-5)
 
 
 def test_the_start_has_the_moments_of_the_data():
     start = mpf.GaussianRBM.init(0, 64, 8, GREY.train)
-    varies = GREY.train.var(0) > 2 * start.min_variance
-    np.testing.assert_allclose(start.variance[varies], GREY.train.var(0)[varies], rtol=1e-4)
+    varies = GREY.train.var(0) > 2 * start.visible.min_variance
+    np.testing.assert_allclose(start.visible.variance[varies], GREY.train.var(0)[varies], rtol=1e-4)
     np.testing.assert_allclose(start.visible_bias, GREY.train.mean(0), atol=1e-6)
-    assert float(start.variance.min()) >= start.min_variance == pytest.approx(1e-3 * GREY.train.var(0).mean(), rel=1e-4)
+    assert float(start.visible.variance.min()) >= start.visible.min_variance == pytest.approx(1e-3 * GREY.train.var(0).mean(), rel=1e-4)
     assert start.hidden_bias.dtype == start.weights.dtype == jnp.float32
     with pytest.raises(mpf.InputError, match="rows that differ"):
         mpf.GaussianRBM.init(0, 3, 2, np.ones((5, 3)))
@@ -67,16 +68,13 @@ def test_learning_does_not_depend_on_the_units_of_the_data():
     data = laws.draw(MODEL, 400)
     stretch, shift = np.float32([10, 0.1, 1, 100, 3]), np.float32([30, 0, -5, 200, 1])
     first = mpf.GaussianRBM(0.1 * MODEL.weights, data.mean(0), np.zeros(3, np.float32), np.log(data.var(0)), 0.0)
-    moved = first._with(
-        weights=stretch[:, None] * first.weights,
-        visible_bias=first.visible_bias * stretch + shift,
-        log_variance=first.log_variance + 2 * np.log(stretch),
-    )
+    units = mpf.Gaussian(first.visible.bias * stretch + shift, first.visible.log_variance + 2 * np.log(stretch), 0.0)
+    moved = mpf.RBM(units, first.hidden, stretch[:, None] * first.weights)
     settings = {"rule": "exact", "epochs": 20, "batch_size": 50}
     a, b = mpf.fit(first, data, **settings).model, mpf.fit(moved, data * stretch + shift, **settings).model
     np.testing.assert_allclose(b.weights / stretch[:, None], a.weights, atol=2e-3)
     np.testing.assert_allclose((b.visible_bias - shift) / stretch, a.visible_bias, atol=2e-3)
-    np.testing.assert_allclose(b.variance / stretch**2, a.variance, rtol=5e-3)
+    np.testing.assert_allclose(b.visible.variance / stretch**2, a.visible.variance, rtol=5e-3)
     np.testing.assert_allclose(b.hidden_bias, a.hidden_bias, atol=5e-3)
     assert float(jnp.abs(a.weights).max()) > 0.3  # it has learned something
 
@@ -86,7 +84,7 @@ def test_variances_stay_above_their_floor():
     x = np.random.default_rng(0).normal(size=(200, 1))
     data = np.concatenate([np.zeros_like(x), np.sign(x), np.sign(x)], 1)
     fit = mpf.fit(mpf.GaussianRBM.init(0, 3, 1, data, min_variance=0.01), data, "exact", epochs=200, batch_size=20)
-    assert float(fit.model.variance.min()) >= 0.01 and float(fit.model.variance.max()) < 0.1
+    assert float(fit.model.visible.variance.min()) >= 0.01 and float(fit.model.visible.variance.max()) < 0.1
     upper = -1.5 * np.log(2 * np.pi * 0.01) - np.log(2)  # two points, each of three Gaussians at the floor
     assert upper - 2 < mpf.log_likelihood(fit.model, data).value < upper
 
@@ -146,7 +144,7 @@ def test_the_command_line_trains_on_real_numbers(tmp_path, monkeypatch, capsys):
     grey = ("--data", "digits", "--data-option", "grey=true", "--hidden", "4", "--epochs", "2", "--quiet", "--json")
     code, out, _ = run(capsys, "train", *grey, "--out", "run")
     assert code == 0 and json.loads(out)["last"]["method"] == "exact"
-    assert isinstance(mpf.load("run/model.safetensors"), mpf.GaussianRBM) and (tmp_path / "run" / "samples.png").exists()
+    assert isinstance(mpf.load("run/model.safetensors").visible, mpf.Gaussian) and (tmp_path / "run" / "samples.png").exists()
     code, out, _ = run(capsys, "evaluate", "run", "--json", "--quiet")
     assert code == 0 and json.loads(out)["verdict"] == "trusted"
     assert run(capsys, "report", "run", "--out", "report.html", "--quiet")[0] == 0

@@ -24,7 +24,7 @@ def test_letters_are_dice():
     train, rows = RNG.integers(0, 4, (200, 3)).astype(np.uint8), RNG.integers(0, 4, (50, 3)).astype(np.uint8)
     p = np.stack([np.bincount(column, minlength=4) + 1 for column in train.T]) / 204
     expected = np.log(p[np.arange(3), rows]).sum(1).mean()
-    assert independent_units(mpf.Categorical(3, 4), train, rows) == pytest.approx(expected, rel=1e-12)
+    assert independent_units(mpf.Categories(3, 4), train, rows) == pytest.approx(expected, rel=1e-12)
 
 
 def test_real_units_are_gaussian():
@@ -44,8 +44,8 @@ def test_a_constant_column_of_real_numbers_has_a_finite_density():
 
 def test_it_is_the_likelihood_of_an_rbm_without_weights():
     digits = mpf.load_dataset("digits")
-    rbm = mpf.RBM.init(0, 64, 4, digits.train)
-    bare = mpf.RBM(np.zeros((64, 4)), rbm.visible_bias, np.zeros(4))
+    rbm = mpf.BernoulliRBM.init(0, 64, 4, digits.train)
+    bare = mpf.BernoulliRBM(np.zeros((64, 4)), rbm.visible_bias, np.zeros(4))
     found = independent_units(mpf.Binary(64), digits.train, digits.valid)
     assert found == pytest.approx(mpf.log_likelihood(bare, digits.valid).value, abs=0.05)  # its start has other pseudocounts
     assert found == pytest.approx(log_likelihoods(digits.train, digits.valid, tree=False).mean(), abs=0.05)

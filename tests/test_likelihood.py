@@ -11,7 +11,7 @@ from minprobflow.likelihood import pseudo_log_likelihoods
 from minprobflow.likelihood.csl import _log_conditionals, _summary
 from minprobflow.numerics import double_precision
 
-RBMS = [m for m in laws.MODELS.values() if isinstance(m, mpf.RBM)]
+RBMS = [model for name, model in laws.MODELS.items() if name.startswith("RBM")]
 every_rbm = pytest.mark.parametrize("model", RBMS, ids=[f"tau{m.tau}" for m in RBMS])
 DATA = laws.draw(RBMS[1], 300)
 
@@ -40,13 +40,13 @@ def test_ais_turns_the_sandwich_over(model):
 
 def test_auto_samples_where_it_must():
     rng = np.random.default_rng(0)
-    model = mpf.RBM(rng.normal(scale=0.1, size=(30, 27)), rng.normal(size=30), rng.normal(size=27))
+    model = mpf.BernoulliRBM(rng.normal(scale=0.1, size=(30, 27)), rng.normal(size=30), rng.normal(size=27))
     estimate = mpf.log_partition(model)
     assert estimate.method == "ais" and estimate.verdict == "trusted"
     with double_precision():  # one unit more than may be enumerated: take it off by hand
         total = [
             mpf.log_partition(
-                mpf.RBM(
+                mpf.BernoulliRBM(
                     model.weights[:, 2:], model.visible_bias + a * model.weights[:, 0] + b * model.weights[:, 1], model.hidden_bias[2:]
                 ),
                 "exact",
@@ -144,7 +144,7 @@ def test_bad_requests_are_refused(settings, message):
 
 
 def test_bad_models_and_data_are_refused():
-    broken = mpf.RBM(RBMS[0].weights.at[0, 0].set(jnp.nan), RBMS[0].visible_bias, RBMS[0].hidden_bias)
+    broken = mpf.BernoulliRBM(RBMS[0].weights.at[0, 0].set(jnp.nan), RBMS[0].visible_bias, RBMS[0].hidden_bias)
     with pytest.raises(mpf.InputError, match="non-finite"):
         mpf.log_likelihood(broken, DATA)
     with pytest.raises(mpf.InputError, match="6 columns"):

@@ -17,7 +17,7 @@ SETTINGS = {"ais": {"chains": 10, "betas": 10, "sample_steps": 4}, "csl": {"chai
 def rbm(value, tau=1.0):
     weights = np.sin(np.arange(15.0)).reshape(5, 3).astype(np.float32)
     weights[1, 1] = value
-    return mpf.RBM(weights, np.zeros(5, np.float32), np.zeros(3, np.float32), tau)
+    return mpf.BernoulliRBM(weights, np.zeros(5, np.float32), np.zeros(3, np.float32), tau)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -12,10 +12,10 @@ from minprobflow.numerics import floating
 
 BIG = 2**40  # 0 after JAX has wrapped it to 32 bits
 MODELS = {
-    "RBM": lambda x: mpf.RBM(np.full((2, 2), x), np.full(2, x), np.full(2, x)),
+    "RBM": lambda x: mpf.BernoulliRBM(np.full((2, 2), x), np.full(2, x), np.full(2, x)),
     "Ising": lambda x: mpf.Ising(np.triu(np.full((2, 2), x), 1), np.full(2, x)),
     "Ising.from_spins": lambda x: mpf.Ising.from_spins(np.triu(np.full((2, 2), x), 1), np.full(2, x)),
-    "Potts": lambda x: mpf.Potts(np.full((2, 3), x), np.zeros((2, 3, 2, 3), np.asarray(x).dtype)),
+    "Potts": lambda x: mpf.Potts(np.zeros((2, 3, 2, 3), np.asarray(x).dtype), np.full((2, 3), x)),
     "CategoricalRBM": lambda x: mpf.CategoricalRBM(np.full((2, 3, 2), x), np.full((2, 3), x), np.full(2, x)),
     "GaussianRBM": lambda x: mpf.GaussianRBM(np.full((2, 2), x), np.full(2, x), np.full(2, x), np.zeros(2)),
 }
@@ -74,7 +74,7 @@ def test_traced_parameters_pass_through():
 )
 def test_what_is_not_a_real_number_is_refused(wrong, match):
     with pytest.raises(mpf.InputError, match=match):
-        mpf.RBM(wrong, np.zeros(1), np.zeros(1))
+        mpf.BernoulliRBM(wrong, np.zeros(1), np.zeros(1))
 
 
 def test_states_of_64_bits_keep_their_value():

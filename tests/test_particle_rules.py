@@ -21,7 +21,7 @@ def connected(rule, model, batch, key=1):
 @pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize(("flow", "contrast"), [(mpf.FMPF, mpf.CD), (mpf.PMPF, mpf.PCD)])
 def test_factored_flow_at_refresh_1_has_half_the_contrast_gradient(flow, contrast, tau, float64):
-    model = laws.doubled(mpf.RBM(MODEL.weights, MODEL.visible_bias, MODEL.hidden_bias, tau))
+    model = laws.doubled(mpf.BernoulliRBM(MODEL.weights, MODEL.visible_bias, MODEL.hidden_bias, tau))
     batch = DATA[:32].astype(float)
     gradients = []
     for rule in (flow(k=3), contrast(k=3)):
@@ -77,8 +77,8 @@ def test_particles_are_renewed_early_when_the_effective_number_collapses():
 @pytest.mark.parametrize(("rule", "from_data"), [(mpf.FMPF, 10), (mpf.PMPF, 0), (mpf.FPMPF, 5)])
 def test_where_particles_start(rule, from_data):
     """With weights zero and biases huge nothing can change: particles show where they started."""
-    frozen = mpf.RBM(jnp.zeros((4, 2)), jnp.full(4, 100.0), jnp.zeros(2))
-    held = mpf.RBM(jnp.zeros((4, 2)), jnp.full(4, -100.0), jnp.zeros(2))
+    frozen = mpf.BernoulliRBM(jnp.zeros((4, 2)), jnp.full(4, 100.0), jnp.zeros(2))
+    held = mpf.BernoulliRBM(jnp.zeros((4, 2)), jnp.full(4, -100.0), jnp.zeros(2))
     built = rule(n_particles=10).build(10)
     state = built.init(jax.random.key(0), frozen, jnp.ones((30, 4), jnp.uint8))
     assert state.states.shape == (10, 4)
@@ -92,7 +92,7 @@ def test_where_particles_start(rule, from_data):
         def sample_hidden(self, key, v):
             return v
 
-    still = Still(jnp.zeros((4, 2)), jnp.zeros(4), jnp.zeros(2))
+    still = Still(frozen.visible, frozen.hidden, jnp.zeros((4, 2)))
     state = built.init(jax.random.key(0), still, jnp.ones((30, 4), jnp.uint8))
     state = built.connect(jax.random.key(1), still, state, jnp.zeros((10, 4)))
     assert int((np.asarray(state.states).sum(1) == 0).sum()) == from_data

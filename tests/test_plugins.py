@@ -47,13 +47,13 @@ def test_new_rules_are_found_and_tested_and_wrong_ones_do_not_pass(tmp_path):
 
 USE = """
 import minprobflow as mpf
-from minprobflow.model_files import model_families
+from minprobflow.testing import all_examples
 
 rows = mpf.load_dataset("bars-and-stripes").train
 images = rows.reshape(-1, 4, 4)
 assert rows.shape == (600, 16) and all((image == image[0]).all() or (image.T == image.T[0]).all() for image in images)
-models = {"RBM": mpf.RBM.init(0, 16, 2, data=rows)}
-(models["shown"],) = {family.kind: family for family in model_families()}["visible_boltzmann"].examples()
+models = {"RBM": mpf.BernoulliRBM.init(0, 16, 2, data=rows)}
+models["shown"] = all_examples()["VisibleBoltzmann-weak"]
 for name in ("pseudo-likelihood", "half-persistent-cd"):
     for model in models.values():
         mpf.fit(model, rows[:, : model.space.size], name, epochs=1, progress=False)

@@ -12,7 +12,7 @@ from benchmarks import consistency_potts
 import minprobflow as mpf
 
 POTTS = {name: model for name, model in laws.MODELS.items() if isinstance(model, mpf.Potts)}
-RBMS = {name: model for name, model in laws.MODELS.items() if isinstance(model, mpf.CategoricalRBM)}
+RBMS = {name: model for name, model in laws.MODELS.items() if name.startswith("CategoricalRBM")}
 every_potts = pytest.mark.parametrize("model", POTTS.values(), ids=POTTS)
 every_rbm = pytest.mark.parametrize("model", RBMS.values(), ids=RBMS)
 
@@ -30,7 +30,7 @@ def in_another_gauge(model, rng):
     """The same distribution: x_ij(b) is added to J_ij(a, b) for all a, and taken off h_j(b)."""
     x = rng.normal(size=(5, 5, 3)) * (1 - np.eye(5))[:, :, None]
     moved = x[:, None, :, :] + x.transpose(1, 2, 0)[:, :, :, None]
-    return mpf.Potts(model.fields - x.sum(0).astype(np.float32), model.couplings + moved.astype(np.float32), model.tau)
+    return mpf.Potts(model.couplings + moved.astype(np.float32), model.fields - x.sum(0).astype(np.float32), model.tau)
 
 
 @every_potts
@@ -55,7 +55,7 @@ def test_descent_keeps_the_couplings_symmetric_with_zero_blocks(rule):
     assert np.abs(j).max() > 0.05
     np.testing.assert_allclose(j, j.transpose(2, 3, 0, 1), atol=1e-6)
     assert not np.einsum("iaib->iab", j).any()
-    mpf.Potts(trained.fields, j)  # which the constructor demands
+    mpf.Potts(j, trained.fields)  # which the constructor demands
 
 
 def test_the_centred_gradient_is_descent_on_the_centred_model(float64):
@@ -66,7 +66,7 @@ def test_the_centred_gradient_is_descent_on_the_centred_model(float64):
 
     def plain(fields, couplings):
         pairs = apart * (couplings + couplings.transpose(2, 3, 0, 1)) / 2
-        return mpf.Potts(fields - jnp.einsum("iajb,jb->ia", pairs, frequencies), couplings, model.tau)
+        return mpf.Potts(couplings, fields - jnp.einsum("iajb,jb->ia", pairs, frequencies), model.tau)
 
     start = model.fields + jnp.einsum("iajb,jb->ia", model.couplings, frequencies), model.couplings
     gradient = jax.grad(lambda *p: jnp.mean(plain(*p).free_energy(v)), argnums=(0, 1))(*start)
@@ -105,7 +105,7 @@ def test_contact_scores_find_the_planted_pairs():
     for i, j in planted:
         couplings[i, :, j] = rng.normal(size=(4, 4))
         couplings[j, :, i] = couplings[i, :, j].T
-    truth = mpf.Potts(rng.normal(scale=0.3, size=(8, 4)), couplings)
+    truth = mpf.Potts(couplings, rng.normal(scale=0.3, size=(8, 4)))
     data = mpf.sample(truth, n=3000, steps=50)
     scores = np.asarray(
         mpf.fit(mpf.Potts.init(8, 4, data), data, "mpf-1flip", epochs=10, learning_rate=30.0, l2=1e-4).model.contact_scores()
@@ -174,13 +174,13 @@ def test_error_shrinks_like_one_over_sqrt_n():
 
 def test_wrong_parameters_are_refused():
     with pytest.raises(mpf.InputError, match="shapes do not fit"):
-        mpf.Potts(np.zeros((3, 2)), np.zeros((3, 2, 2, 3)))
+        mpf.Potts(np.zeros((3, 2, 2, 3)), np.zeros((3, 2)))
     with pytest.raises(mpf.InputError, match="each pair is given once"):
-        mpf.Potts(np.zeros((2, 2)), np.arange(16.0).reshape(2, 2, 2, 2))
+        mpf.Potts(np.arange(16.0).reshape(2, 2, 2, 2), np.zeros((2, 2)))
     with pytest.raises(mpf.InputError, match="must be zero"):
-        mpf.Potts(np.zeros((2, 2)), np.ones((2, 2, 2, 2)))
+        mpf.Potts(np.ones((2, 2, 2, 2)), np.zeros((2, 2)))
     with pytest.raises(mpf.InputError, match="temperature"):
-        mpf.Potts(np.zeros((2, 2)), np.zeros((2, 2, 2, 2)), tau=0.0)
+        mpf.Potts(np.zeros((2, 2, 2, 2)), np.zeros((2, 2)), tau=0.0)
     with pytest.raises(mpf.InputError, match="shapes do not fit"):
         mpf.CategoricalRBM(np.zeros((3, 2, 4)), np.zeros((3, 2)), np.zeros(3))
     with pytest.raises(mpf.InputError, match="width 5"):

@@ -83,5 +83,5 @@ def test_no_uniform_number_is_zero_or_one(monkeypatch):
     """Else one draw in eight million would be infinite."""
     for word, expected in ((0, 2.0**-24), (2**32 - 1, 1 - 2.0**-24)):
         monkeypatch.setattr(random_bits, "bits", lambda key, shape, word=word: jnp.full(shape, word, jnp.uint32))
-        assert float(random_bits._uniform(jax.random.key(0), jnp.zeros(1))[0]) == expected
+        assert float(random_bits.uniform(jax.random.key(0), jnp.zeros(1))[0]) == expected
         assert np.isfinite(random_bits.normal(jax.random.key(0), jnp.zeros(1))).all()

@@ -64,7 +64,7 @@ def test_objective_is_stationary_at_the_truth_for_o_zero_only(model, float64):
 
 
 def test_rates_do_not_overflow():
-    model = mpf.RBM(jnp.full((4, 2), 300.0), jnp.zeros(4), jnp.zeros(2))
+    model = mpf.BernoulliRBM(jnp.full((4, 2), 300.0), jnp.zeros(4), jnp.zeros(2))
     for o in ODD:
         rule = mpf.MPF1Flip(o=o).build(4)
         loss, _ = rule.loss(model, (), jnp.eye(4))

@@ -27,7 +27,7 @@ def ising():
 
 def rbm():
     """One hidden unit with strong weights: the parameters are well determined by the distribution."""
-    return mpf.RBM([[4.0], [-3.0], [3.6], [4.4], [-4.0]], [-2.0, 1.0, -1.6, -2.4, 2.0], [0.2], tau=2.0)
+    return mpf.BernoulliRBM([[4.0], [-3.0], [3.6], [4.4], [-4.0]], [-2.0, 1.0, -1.6, -2.4, 2.0], [0.2], tau=2.0)
 
 
 def objective(rule, model, states, share):

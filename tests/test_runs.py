@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 import minprobflow as mpf
 from minprobflow import cli
-from minprobflow.model_files import read_provenance
+from minprobflow.models.files import read_provenance
 from minprobflow.runs import RunConfig, RunFolder, resolve, train_run
 
 CONFIG = RunConfig(rule="fpmpf", k=2, refresh=3, hidden=4, epochs=12, batch_size=100, average=0.9, learning_rate=0.5)
@@ -232,7 +232,7 @@ def test_evaluate_a_run(whole, capsys):
 
 def test_samples_that_are_no_pictures_are_rows(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    mpf.save(mpf.RBM.init(0, 6, 2), "model.safetensors")
+    mpf.save(mpf.BernoulliRBM.init(0, 6, 2), "model.safetensors")
     assert run_cli(capsys, "sample", "model.safetensors", "-n", 3, "--steps", 1)[:2] == (0, "samples.npy\n")
     assert np.load("samples.npy").shape == (3, 6)
     code, _, err = run_cli(capsys, "sample", "model.safetensors", "--out", "x.png")

@@ -30,7 +30,9 @@ def test_seeds_and_starts():
 def test_imputation_equals_the_exact_conditional():
     """Of a model whose hidden unit 0 ties all units together: what the others say matters far more than the tolerance."""
     pattern = np.asarray([3.0, 3.0, -3.0, -3.0, 3.0], np.float32)
-    model = mpf.RBM(2 * pattern[:, None] * np.eye(1, 3, dtype=np.float32), -pattern, np.asarray([-3.0, 0.0, 0.0], np.float32), tau=2.0)
+    model = mpf.BernoulliRBM(
+        2 * pattern[:, None] * np.eye(1, 3, dtype=np.float32), -pattern, np.asarray([-3.0, 0.0, 0.0], np.float32), tau=2.0
+    )
     states, p = np.asarray(laws.all_states(model)), laws.probabilities(model)
     row = np.asarray([1, np.nan, 0, np.nan, 1])
     given = (states[:, 0] == 1) & (states[:, 2] == 0) & (states[:, 4] == 1)

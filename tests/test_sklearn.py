@@ -84,7 +84,7 @@ def test_scikit_learn_checks_that_are_optional(check):
 def test_it_trains_as_fit_does(fitted):
     rng = np.random.RandomState(0)
     seed = rng.randint(2**31 - 1)
-    expected = mpf.fit(mpf.RBM.init(seed, 64, 4, data=BITS), BITS, epochs=2, batch_size=50, seed=seed, centred=False).model
+    expected = mpf.fit(mpf.BernoulliRBM.init(seed, 64, 4, data=BITS), BITS, epochs=2, batch_size=50, seed=seed, centred=False).model
     np.testing.assert_array_equal(fitted.components_, np.asarray(expected.weights).T)
     np.testing.assert_array_equal(fitted.intercept_visible_, np.asarray(expected.visible_bias))
 
@@ -261,7 +261,7 @@ def test_partial_fit_goes_on_where_it_stood():
     rng = np.random.RandomState(0)
     seed = rng.randint(2**31 - 1)
     rate = {"learning_rate": lambda step: 0.1, "centred": False}
-    whole = mpf.fit(mpf.RBM.init(seed, 64, 4, data=BITS), BITS, epochs=2, batch_size=50, seed=seed, **rate)
+    whole = mpf.fit(mpf.BernoulliRBM.init(seed, 64, 4, data=BITS), BITS, epochs=2, batch_size=50, seed=seed, **rate)
     np.testing.assert_array_equal(parts.components_.T, np.asarray(whole.model.weights))
     assert len(parts.history_) == 2 and int(parts._state.step) == 8
 

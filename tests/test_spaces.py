@@ -12,7 +12,7 @@ import minprobflow as mpf
 from minprobflow import enumeration
 from minprobflow.random_bits import categorical
 
-SPACE = mpf.Categorical(4, 3)
+SPACE = mpf.Categories(4, 3)
 
 
 def test_every_state_is_enumerated_once():
@@ -24,7 +24,7 @@ def test_every_state_is_enumerated_once():
 
 def test_two_values_are_the_binary_space():
     v = mpf.Binary(3).states(jnp.arange(8))
-    two = mpf.Categorical(3, 2)
+    two = mpf.Categories(3, 2)
     np.testing.assert_array_equal(two.states(jnp.arange(8)), v)
     for site in range(3):
         np.testing.assert_array_equal(two.others(v, jnp.asarray(site)), mpf.Binary(3).others(v, jnp.asarray(site)))
@@ -47,7 +47,7 @@ def test_categorical_draws_follow_the_logits(scale):
 def test_exact_moments_count_every_state_once():
     """3^8 states: the last chunk is not full."""
     fields = np.random.default_rng(0).normal(size=(8, 3))
-    model = mpf.Potts(fields, mpf.Potts.init(8, 3).couplings)
+    model = mpf.Potts(mpf.Potts.init(8, 3).couplings, fields)
     expected = np.asarray(jax.nn.softmax(jnp.asarray(fields))) @ np.arange(3)
     found = mpf.moments(model, "exact").pairs[~np.eye(8, dtype=bool)]
     np.testing.assert_allclose(found, np.outer(expected, expected)[~np.eye(8, dtype=bool)], rtol=1e-5)
@@ -57,7 +57,7 @@ def test_exact_moments_count_every_state_once():
 def test_sums_over_all_states(size):
     model = mpf.Potts.init(size, 3)
     rng = np.random.default_rng(0)
-    model = mpf.Potts(rng.normal(size=(size, 3)), model.couplings)
+    model = mpf.Potts(model.couplings, rng.normal(size=(size, 3)))
     expected = np.logaddexp.reduce(np.asarray(model.fields, np.float64), 1).sum()
     assert float(enumeration.log_partition(model)) == pytest.approx(expected, rel=1e-5)
     gradient = jax.jit(jax.grad(enumeration.log_partition))(model)
@@ -88,7 +88,7 @@ def test_data_of_any_dtype_become_bytes():
         assert checked.dtype == np.uint8
         np.testing.assert_array_equal(checked, rows)
     with pytest.raises(mpf.InputError, match="from 2 to 256"):
-        mpf.Categorical(3, 1)
+        mpf.Categories(3, 1)
 
 
 def test_a_run_is_not_resumed_on_other_letters(tmp_path):
@@ -102,7 +102,7 @@ def test_a_run_is_not_resumed_on_other_letters(tmp_path):
 
 # what callers pass instead of a table of numbers
 
-RBM = mpf.RBM.init(0, 3, 2)
+RBM = mpf.BernoulliRBM.init(0, 3, 2)
 BITS = np.asarray([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 0]])
 
 
@@ -143,7 +143,7 @@ def test_what_is_not_a_table_of_numbers_is_refused(wrong, match):
 def test_a_whole_data_set_is_refused_with_the_way_out():
     digits = mpf.load_dataset("digits")
     with pytest.raises(mpf.InputError, match=r"three parts: pass one part, such as dataset\.train"):
-        mpf.fit(mpf.RBM.init(0, 64, 2), digits, "cd", epochs=1)
+        mpf.fit(mpf.BernoulliRBM.init(0, 64, 2), digits, "cd", epochs=1)
 
 
 @pytest.mark.parametrize("rows", [masked(False), scipy.sparse.csr_matrix(BITS), pd.DataFrame(BITS), BITS.tolist(), jnp.asarray(BITS)])
@@ -159,7 +159,7 @@ def test_tables_of_other_libraries_are_accepted(rows):
         lambda rows: mpf.fit(RBM, rows, "cd", epochs=1, batch_size=2),
         lambda rows: mpf.log_likelihood(RBM, rows),
         lambda rows: mpf.sample(RBM, start=rows, steps=1),
-        lambda rows: mpf.RBM.init(0, 3, 2, data=rows),
+        lambda rows: mpf.BernoulliRBM.init(0, 3, 2, data=rows),
         RBM.free_energy,
         lambda rows: mpf.sklearn.RBM(n_components=2).fit(rows),
     ],
@@ -183,13 +183,13 @@ def test_means_are_counts_with_pseudocounts():
     rows = np.asarray([[0, 1], [2, 1], [2, 1]], np.uint8)
     np.testing.assert_allclose(mpf.Binary(2).mean_features(rows // 2, 1.0), [3 / 5, 1 / 5])
     shares = np.asarray([[1.5, 0.5, 2.5], [0.5, 3.5, 0.5]]) / 4.5
-    np.testing.assert_allclose(mpf.Categorical(2, 3).mean_features(rows, 0.5), shares)
+    np.testing.assert_allclose(mpf.Categories(2, 3).mean_features(rows, 0.5), shares)
     np.testing.assert_allclose(mpf.Real(2).mean_features(rows), [[4 / 3, 8 / 3], [1, 1]])
 
 
 def test_mistakes_are_probabilities_or_distances():
     logits = np.log(np.asarray([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]], np.float32))
-    np.testing.assert_allclose(mpf.Categorical(2, 3).mistakes(logits, jnp.asarray([2.0, 0.0])), [0.5, 0.3], rtol=1e-5)
+    np.testing.assert_allclose(mpf.Categories(2, 3).mistakes(logits, jnp.asarray([2.0, 0.0])), [0.5, 0.3], rtol=1e-5)
     np.testing.assert_allclose(mpf.Binary(2).mistakes(jnp.log(jnp.asarray([3.0, 3.0])), jnp.asarray([1.0, 0.0])), [0.25, 0.75], rtol=1e-5)
     real = mpf.Real(1).logits(jnp.asarray([[1.0, 3.0]]))  # mean 1, variance 2
     np.testing.assert_allclose(real, [[0.5, -0.25]])

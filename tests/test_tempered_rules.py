@@ -64,7 +64,7 @@ def test_tempered_pcd_learns_the_sizes_of_two_modes_that_plain_pcd_does_not():
     """Plain chains do not cross between the modes, so that nothing tells PCD how much probability each has."""
     rows, pattern = two_modes()
     settings = {"epochs": 100, "batch_size": 50, "learning_rate": 0.2, "k": 1, "n_particles": 20}
-    start = mpf.RBM.init(3, 12, 4)
+    start = mpf.BernoulliRBM.init(3, 12, 4)
     plain, tempered = (
         [mpf.fit(start, rows, "pcd", kernel=kernel, seed=seed, **settings).model for seed in range(3)]
         for kernel in (mpf.samplers.Auto(), Tempering(rungs=8))

@@ -157,7 +157,7 @@ def test_the_summary_holds_the_baseline_and_its_words(tmp_path):
 def test_without_validation_rows_both_the_look_and_the_baseline_are_of_training_rows():
     digits = mpf.load_dataset("digits")
     bare = digits._replace(valid=digits.valid[:0])
-    model = mpf.RBM.init(0, 64, 4, digits.train)
+    model = mpf.BernoulliRBM.init(0, 64, 4, digits.train)
     look = Monitor(model, bare)(model, 0)
     assert look.valid == look.train
     assert look.independent == pytest.approx(mpf.likelihood.independent_units(mpf.Binary(64), digits.train, digits.train))

@@ -75,7 +75,7 @@ def test_keys_of_every_style_are_taken():
 
 
 def test_a_fit_has_a_short_repr():
-    fit = mpf.fit(mpf.RBM.init(0, 5, 3), np.eye(5), "cd", epochs=2, batch_size=5, progress=False)
+    fit = mpf.fit(mpf.BernoulliRBM.init(0, 5, 3), np.eye(5), "cd", epochs=2, batch_size=5, progress=False)
     assert repr(fit).startswith("Fit(RBM, 2 epochs to update 2: objective ")
     assert len(repr(fit)) < 200
 
@@ -90,12 +90,12 @@ def test_use_after_a_fork_is_an_error_and_no_hang():
         import os, sys, warnings
         warnings.simplefilter("ignore")
         import minprobflow as mpf
-        rbm = mpf.RBM([[1.0]], [0.0], [0.0])
+        rbm = mpf.BernoulliRBM([[1.0]], [0.0], [0.0])
         mpf.sample(rbm, n=2, steps=1)
         child = os.fork()
         if child == 0:
             said = []
-            uses = [lambda: mpf.sample(rbm, n=2, steps=1), lambda: mpf.RBM([[2]], [0], [0])]
+            uses = [lambda: mpf.sample(rbm, n=2, steps=1), lambda: mpf.BernoulliRBM([[2]], [0], [0])]
             uses += [lambda: rbm.free_energy([1]), lambda: mpf.Ising.init(3)]
             for use in uses:
                 try:
@@ -116,11 +116,13 @@ def test_use_after_a_fork_is_an_error_and_no_hang():
     ("call", "message"),
     [
         (lambda: mpf.fit_convex(mpf.Ising.init(3), [[0, 1, 1], [1, 0, 0]], counts="many"), "counts"),
-        (lambda: mpf.RBM.init(0, 3, 2).energy(np.zeros((2, 3)), np.zeros((4, 2))), "as many of one as of the other"),
+        (lambda: mpf.BernoulliRBM.init(0, 3, 2).energy(np.zeros((2, 3)), np.zeros((4, 2))), "as many of one as of the other"),
         (lambda: mpf.GaussianRBM.init(0, 3, 2).energy(np.zeros((2, 3)), np.zeros((4, 2))), "as many of one as of the other"),
-        (lambda: mpf.save(mpf.RBM.init(0, 3, 2), "."), "is a folder"),
+        (lambda: mpf.save(mpf.BernoulliRBM.init(0, 3, 2), "."), "is a folder"),
         (
-            lambda: mpf.likelihood.log_likelihood(mpf.RBM(np.full((3, 2), np.nan), np.zeros(3), np.zeros(2)), [[0, 1, 1]], "pseudo"),
+            lambda: mpf.likelihood.log_likelihood(
+                mpf.BernoulliRBM(np.full((3, 2), np.nan), np.zeros(3), np.zeros(2)), [[0, 1, 1]], "pseudo"
+            ),
             "non-finite",
         ),
     ],

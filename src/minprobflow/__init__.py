@@ -9,14 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "RBM": "models",
-    "Ising": "models",
-    "Potts": "models",
+    "BernoulliRBM": "models",
+    "SpinRBM": "models",
     "CategoricalRBM": "models",
     "GaussianRBM": "models",
+    "MixedRBM": "models",
+    "Ising": "models",
+    "Potts": "models",
     "EnergyModel": "models",
-    "Binary": "spaces",
-    "Categorical": "spaces",
-    "Real": "spaces",
+    "Bernoulli": "units",
+    "Spin": "units",
+    "Categorical": "units",
+    "Gaussian": "units",
+    "ReLU": "units",
+    "Mixed": "units",
+    "Binary": "units",
+    "Signs": "units",
+    "Categories": "units",
+    "Real": "units",
+    "NonNegative": "units",
+    "Columns": "units",
     "CD": "rules",
     "PCD": "rules",
     "MPF1Flip": "rules",
@@ -38,8 +50,8 @@ _HOME = {
     "log_likelihood": "likelihood",
     "log_partition": "likelihood",
     "Estimate": "likelihood",
-    "save": "model_files",
-    "load": "model_files",
+    "save": "models.files",
+    "load": "models.files",
     "load_dataset": "data",
     "InputError": "errors",
     "ModelFileError": "errors",
@@ -55,24 +67,25 @@ _MODULES = {
     "rules",
     "samplers",
     "sklearn",
-    "spaces",
+    "testing",
     "train",
+    "units",
 }
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
     __version__: str
-    from . import data, enumeration, flow, likelihood, models, numerics, rules, samplers, sklearn, spaces, train
+    from . import data, enumeration, flow, likelihood, models, numerics, rules, samplers, sklearn, testing, train, units
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .likelihood import Estimate, log_likelihood, log_partition
-    from .model_files import load, save
-    from .models import RBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, Potts
+    from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, MixedRBM, Potts, SpinRBM
+    from .models.files import load, save
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, PseudoLikelihood, rule
     from .samplers import impute, moments, parallel_tempering, sample
-    from .spaces import Binary, Categorical, Real
     from .train import TrainState, fit, fit_convex, load_state, save_state
+    from .units import Bernoulli, Binary, Categorical, Categories, Columns, Gaussian, Mixed, NonNegative, Real, ReLU, Signs, Spin
 
 
 def __getattr__(name: str) -> Any:

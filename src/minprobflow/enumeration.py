@@ -9,8 +9,9 @@ from jaxtyping import Array, Float, Int
 
 from .arguments import whole
 from .errors import InputError
-from .models.base import FastSums, Latent, Model, as_model
-from .spaces import discrete
+from .models import fast
+from .models.base import Latent, Model, as_model
+from .units import discrete
 
 MAX_UNITS = 20
 MAX_UNITS_PATIENTLY = 25
@@ -47,22 +48,22 @@ def check_enumerable(model: Model, max_units: int = MAX_UNITS) -> None:
 def log_partition(model: Model) -> Float[Array, ""]:
     """log Z by enumerating the smaller layer; differentiable, in bounded memory, in the model's own precision."""
     check_enumerable(as_model(model, finite=True), MAX_UNITS_PATIENTLY)
-    if isinstance(model, FastSums):
-        return model.log_partition()
+    if sums := fast.sums(model):
+        return sums.log_partition()
     return logsumexp(log_sums(model, jnp.arange(n_slabs(model))))
 
 
 def n_slabs(model: Model) -> int:
     """In how many parts `log_sums` can give log Z."""
-    if isinstance(model, FastSums):
-        return model.n_slabs()
+    if sums := fast.sums(model):
+        return sums.n_slabs
     return -(-discrete(smaller_layer(model).space, "an exact sum").n_states // CHUNK)
 
 
 def log_sums(model: Model, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
     """log of the sum over the states of each of these slabs."""
-    if isinstance(model, FastSums):
-        return model.log_sums(slabs)
+    if sums := fast.sums(model):
+        return sums.log_sums(slabs)
     model = smaller_layer(model)
     space = discrete(model.space, "an exact sum")
     n_states = space.n_states

@@ -122,7 +122,7 @@ def _check(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], path:
         raise DamagedFileError(damaged)
     if number is None or "kind" not in metadata:
         raise ModelFileError(
-            f"{path} was not written by minprobflow (no kind and format_version in its metadata): convert it with mpf.RBM(...) and mpf.save"
+            f"{path} was not written by minprobflow (no kind and format_version in its metadata): build the model and use mpf.save"
         )
     if number > FORMAT_VERSION:
         raise ModelFileError(f"{path} has format version {version}, this release reads up to {FORMAT_VERSION}: upgrade minprobflow")

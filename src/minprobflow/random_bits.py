@@ -125,21 +125,22 @@ def bernoulli(key: Key[Array, ""], logits: Float[Array, "*shape"]) -> Float[Arra
 
     u < sigmoid(x) is written u (1 + exp(-x)) < 1, with u on the middles of 2^23 equal intervals of (0, 1).
     """
-    return (_uniform(key, logits) * (1 + jnp.exp(-logits)) < 1).astype(logits.dtype)
+    return (uniform(key, logits) * (1 + jnp.exp(-logits)) < 1).astype(logits.dtype)
 
 
 def categorical(key: Key[Array, ""], logits: Float[Array, "*shape values"]) -> Float[Array, "*shape"]:
     """Values 0, 1, ... as floats, with probability softmax(logits): one uniform number and one look at the sums of exp(logits)."""
     weights = jnp.exp(logits - jnp.max(logits, -1, keepdims=True))
     sums = weights @ jnp.triu(jnp.ones((logits.shape[-1],) * 2, logits.dtype))  # a product: faster than a running sum
-    passed = _uniform(key, logits[..., 0])[..., None] * sums[..., -1:] > sums[..., :-1]
+    passed = uniform(key, logits[..., 0])[..., None] * sums[..., -1:] > sums[..., :-1]
     return jnp.sum(passed.astype(logits.dtype), -1)
 
 
 def normal(key: Key[Array, ""], like: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Standard normal numbers in the shape of `like`, by the inverse of their distribution function; none beyond 5.3."""
-    return math.sqrt(2) * jax.lax.erf_inv(2 * _uniform(key, like) - 1)
+    return math.sqrt(2) * jax.lax.erf_inv(2 * uniform(key, like) - 1)
 
 
-def _uniform(key: Key[Array, ""], like: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def uniform(key: Key[Array, ""], like: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Numbers on the middles of 2^23 equal intervals of (0, 1), in the shape of `like`."""
     return ((bits(key, like.shape) >> np.uint32(9)).astype(like.dtype) + 0.5) * 2.0**-23

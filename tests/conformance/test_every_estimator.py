@@ -27,4 +27,4 @@ def test_the_stated_interval_holds_the_enumerated_value(method, name):
 
 @pytest.mark.parametrize("method", estimators())
 def test_easy_models_are_trusted(method):
-    assert mpf.log_partition(mpf.RBM.init(0, 6, 4), method).verdict == "trusted"
+    assert mpf.log_partition(mpf.BernoulliRBM.init(0, 6, 4), method).verdict == "trusted"

@@ -14,7 +14,7 @@ def test_where_the_likelihood_is_estimated_the_safe_side_is_what_is_chosen_by(mo
     plan, digits = dataclasses.replace(tiny(), estimators=("ais",)), mpf.load_dataset("digits")
     monkeypatch.setattr(training, "VALIDATION", {"chains": 10, "betas": 20})
     model = mpf.fit(
-        mpf.RBM.init(0, 64, 8, data=digits.train), digits.train, "cd", epochs=20, batch_size=100, learning_rate=1.0, progress=False
+        mpf.BernoulliRBM.init(0, 64, 8, data=digits.train), digits.train, "cd", epochs=20, batch_size=100, learning_rate=1.0, progress=False
     ).model
     by_hand = mpf.log_likelihood(model, digits.valid, "ais", base_data=digits.train, chains=10, betas=20)
     log_z = mpf.log_partition(model, "ais", base_data=digits.train, chains=10, betas=20)
@@ -65,7 +65,7 @@ def test_early_stopping_takes_the_best_look_and_nothing_else_does(monkeypatch, e
 
 def test_candidates_are_scored_on_validation_data():
     digits = mpf.load_dataset("digits")
-    model = mpf.RBM.init(0, 64, 4, data=digits.train)
+    model = mpf.BernoulliRBM.init(0, 64, 4, data=digits.train)
     expected = mpf.log_likelihood(model, digits.valid, "exact").value
     assert training.validation_score(tiny(), model, digits) == pytest.approx(expected, rel=1e-9)
     assert abs(expected - mpf.log_likelihood(model, digits.test, "exact").value) > 1e-3

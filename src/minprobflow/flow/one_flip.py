@@ -10,7 +10,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
 from ..models.base import FastFlips, Model
-from ..spaces import discrete
+from ..units import discrete
 from .base import Connectivity, NeighbourFlow
 from .rates import OddFunction
 
@@ -40,10 +40,13 @@ def flip_differences(model: Model, v: Float[Array, "B D"]) -> Float[Array, "B D 
     space = discrete(model.space, "one-flip connectivity")
     numbers = jnp.arange(math.prod(space.neighbours))
     flipped = jax.lax.map(jax.checkpoint(lambda number: model.free_energy(space.neighbour(v, number))), numbers)
-    return (model.free_energy(v)[:, None] - flipped.T).reshape(-1, *space.neighbours)
+    differences = (model.free_energy(v)[:, None] - flipped.T).reshape(-1, *space.neighbours)
+    missing = space.missing()
+    return differences if missing is None else jnp.where(missing[None], -jnp.inf, differences)
 
 
 def log_odds_of_change(model: Model, v: Float[Array, "B D"], site: Int[Array, ""]) -> Float[Array, " B"]:
     """log of the odds that this unit, redrawn given all others, changes: sum over its other values of exp(F(v) - F(changed))."""
-    others = discrete(model.space, "one-flip connectivity").others(v, site)
-    return logsumexp(model.free_energy(v)[None] - model.free_energy(others), axis=0)
+    space = discrete(model.space, "one-flip connectivity")
+    differences = model.free_energy(v)[None] - model.free_energy(space.others(v, site))
+    return logsumexp(space.only_present(differences, site), axis=0)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Num
 
-from ..models.base import Annealable, Model
+from ..models.base import Model
 from ..samplers import default_kernel
 from . import schedules
 from .annealing import Annealed, anneal
@@ -34,7 +34,7 @@ class Side(NamedTuple):
 
 
 def forward(
-    key: Key[Array, ""], model: Annealable, base: Model, betas: Float[np.ndarray, " n"], chains: int, progress: Progress | None = None
+    key: Key[Array, ""], model: Model, base: Model, betas: Float[np.ndarray, " n"], chains: int, progress: Progress | None = None
 ) -> Side:
     """From the base to the model: from below."""
     key_start, key_run = jax.random.split(key)
@@ -45,7 +45,7 @@ def forward(
 
 def reverse(
     key: Key[Array, ""],
-    model: Annealable,
+    model: Model,
     base: Model,
     betas: Float[np.ndarray, " n"],
     samples: Num[np.ndarray, "chains D"],
@@ -77,7 +77,7 @@ def _part(side: Side, chains: slice) -> Side:
     return Side(log_base - mean.value, mean, annealed)
 
 
-def schedule(key: Key[Array, ""], model: Annealable, base: Model, name: str, n: int) -> Float[np.ndarray, " n"]:
+def schedule(key: Key[Array, ""], model: Model, base: Model, name: str, n: int) -> Float[np.ndarray, " n"]:
     """Betas by the schedule's name; `adaptive` makes a short pilot run first."""
     schedules.check(name, n)
     if name != "adaptive":
@@ -100,5 +100,4 @@ def _base_samples(key: Key[Array, ""], base: Model, n: int) -> Num[Array, "n D"]
 
 def base_log_partition(base: Model) -> float:
     """In double precision."""
-    assert isinstance(base, Annealable)
     return float(base.base_log_partition())

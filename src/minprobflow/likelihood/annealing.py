@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Num
 
-from ..models.base import Annealable, FastAnnealing, Model
+from ..models.base import FastAnnealing, Model
 from ..random_bits import subkey
 from ..samplers import default_kernel
 
@@ -29,7 +29,7 @@ class Annealed(NamedTuple):
 
 
 def transition(
-    key: Key[Array, ""], model: Annealable, base: Model, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+    key: Key[Array, ""], model: Model, base: Model, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
 ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
     """One step along the path: the weight F(v) at beta_from less F(v) at beta_to, and v sampled once at beta_to."""
     if isinstance(model, FastAnnealing):
@@ -41,7 +41,7 @@ def transition(
 
 def anneal(
     key: Key[Array, ""],
-    model: Annealable,
+    model: Model,
     base: Model,
     v: Num[np.ndarray, "chains D"],
     betas: Float[np.ndarray, " betas"],
@@ -71,7 +71,7 @@ def anneal(
 
 @jax.jit
 def _slab(
-    key: Key[Array, ""], model: Annealable, base: Model, v: Float[Array, "chains D"], betas: Float[Array, " betas"]
+    key: Key[Array, ""], model: Model, base: Model, v: Float[Array, "chains D"], betas: Float[Array, " betas"]
 ) -> tuple[Array, Array, Array, Array]:
     def step(carry: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         v, total = carry

@@ -37,7 +37,7 @@ def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = 
     """log Z to about 14 digits, for up to 25 units in the smaller layer.
 
     >>> import minprobflow as mpf
-    >>> exact_log_partition(mpf.RBM([[0.0]], [0.0], [0.0]))  # four states of equal weight
+    >>> exact_log_partition(mpf.BernoulliRBM([[0.0]], [0.0], [0.0]))  # four states of equal weight
     1.3862943611198906
     """
     check_enumerable(as_model(model, finite=True), MAX_UNITS)

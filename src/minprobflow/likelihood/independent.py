@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Num
 
 from ..numerics import double_precision
-from ..spaces import Space
+from ..units import Space
 
 
 def independent_units(space: Space, train: Num[np.ndarray, "n d"], rows: Num[np.ndarray, "m d"]) -> float:
@@ -25,7 +25,7 @@ def independent_units(space: Space, train: Num[np.ndarray, "n d"], rows: Num[np.
     Returns:
         The baseline, in double precision.
 
-    >>> from minprobflow.spaces import Binary
+    >>> from minprobflow.units import Binary
     >>> train, rows = np.array([[1], [1]], np.uint8), np.array([[1]], np.uint8)
     >>> round(float(np.exp(independent_units(Binary(1), train, rows))), 6)  # (2 + 1) / (2 + 2)
     0.75

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..models.base import Model, as_model
 from ..numerics import as_float64, double_precision
 from ..random_bits import as_key
-from ..spaces import discrete
+from ..units import discrete
 from .base import Progress, estimators
 from .csl import CSL, csl, n_chains
 from .estimate import Estimate
@@ -53,7 +53,7 @@ def log_partition(
             Without `betas` the temperatures are doubled until the target or the budget is reached.
 
     >>> import minprobflow as mpf
-    >>> print(mpf.log_partition(mpf.RBM([[0.0]], [0.0], [0.0])))
+    >>> print(mpf.log_partition(mpf.BernoulliRBM([[0.0]], [0.0], [0.0])))
     1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
     """
     as_model(model, finite=True)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, UInt8
 
 from ..flow import NeighbourFlow, flip_differences, pseudo_likelihood
 from ..models.base import Model, as_model
-from ..spaces import discrete
+from ..units import discrete
 
 ROWS = 256
 

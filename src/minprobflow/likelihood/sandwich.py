@@ -13,11 +13,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..arguments import choice, number, whole
-from ..errors import InputError
-from ..models.base import Annealable, Model
+from ..models.base import Model
 from ..random_bits import as_key
 from ..samplers import default_kernel, tempering
-from ..spaces import Discrete
+from ..units import Discrete
 from . import schedules
 from .ais import forward, reverse, schedule
 from .base import MAX_CHAINS, LogPartitionEstimator, Progress
@@ -74,8 +73,6 @@ class AIS(LogPartitionEstimator):
 
 def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
     """log Z by AIS in both directions."""
-    if not isinstance(model, Annealable):
-        raise InputError(f"{type(model).__name__} has no path of models to anneal along: only exact enumeration can judge it")
     key, begun = as_key(key), time.perf_counter()
     rows = None if base_data is None else model.space.check(base_data, "base data")
     n = min(settings.first_betas, settings.max_betas) if settings.betas is None else settings.betas
@@ -110,7 +107,7 @@ class Path(NamedTuple):
     betas: Float[np.ndarray, " n"]
 
 
-def _paths(key: Key[Array, ""], model: Annealable, rows: np.ndarray | None, settings: AIS, n: int) -> dict[str, Path]:
+def _paths(key: Key[Array, ""], model: Model, rows: np.ndarray | None, settings: AIS, n: int) -> dict[str, Path]:
     """From a base with the data's means, which leads to where the data are, and from even noise, which leads to wide regions far from
     them. (Real units have no even noise.)"""
     means = {"base" if rows is None else "data": jnp.asarray(_base_means(jax.random.fold_in(key, 0), model, rows), jnp.result_type(float))}
@@ -121,7 +118,7 @@ def _paths(key: Key[Array, ""], model: Annealable, rows: np.ndarray | None, sett
 
 
 def _both_sides(
-    key: Key[Array, ""], model: Annealable, paths: dict[str, Path], rows: np.ndarray | None, settings: AIS, progress: Progress | None
+    key: Key[Array, ""], model: Model, paths: dict[str, Path], rows: np.ndarray | None, settings: AIS, progress: Progress | None
 ) -> Sides:
     keys = jax.random.split(key, 4)
     lows = {

@@ -30,8 +30,8 @@ def starts(
         named["data"] = lambda n: rows[rng.integers(len(rows), size=n)]
     named["noise"] = lambda n: np.asarray(model.space.noise(keys[1], n))
     if isinstance(model, Latent):
-        hidden = model.transposed().space.size
-        named["hidden noise"] = lambda n: np.asarray(model.sample_visible(keys[2], rng.integers(2, size=(n, hidden))))
+        hidden = model.transposed().space
+        named["hidden noise"] = lambda n: np.asarray(model.sample_visible(keys[2], hidden.random_rows(rng, n)))
     sizes = [len(part) for part in np.array_split(np.arange(chains), len(named))]
     return {name: start(size).astype(model.space.dtype) for (name, start), size in zip(named.items(), sizes, strict=True)}
 

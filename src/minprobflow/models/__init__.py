@@ -1,27 +1,27 @@
 """Energy-based models."""
 
-from .base import Annealable, Centrable, FastAnnealing, FastFlips, FastHeatBath, FastSums, Latent, LogLinear, Model
-from .categorical_rbm import CategoricalRBM
+from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath, Latent, LogLinear, Model
 from .energy import EnergyModel
-from .gaussian_rbm import GaussianRBM
 from .ising import Ising
+from .named import BernoulliRBM, CategoricalRBM, GaussianRBM, MixedRBM, SpinRBM
 from .potts import Potts
 from .rbm import RBM
 
 __all__ = [
     "RBM",
-    "Annealable",
+    "BernoulliRBM",
     "CategoricalRBM",
     "Centrable",
     "EnergyModel",
     "FastAnnealing",
     "FastFlips",
     "FastHeatBath",
-    "FastSums",
     "GaussianRBM",
     "Ising",
     "Latent",
     "LogLinear",
+    "MixedRBM",
     "Model",
     "Potts",
+    "SpinRBM",
 ]

@@ -7,20 +7,19 @@ batch axes and any real dtype. A rule or sampler asks for a capability with `isi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from ..arguments import number, room, shown, whole
 from ..errors import InputError
 from ..forks import check_process
 from ..numerics import all_finite
-from ..spaces import Space
+from ..units import Space
 
 
 class Model(eqx.Module):
@@ -34,17 +33,42 @@ class Model(eqx.Module):
         """The states the model is defined over."""
 
     @abstractmethod
-    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
+    def free_energy(self, v: object) -> Float[Array, "*batch"]:
         """F(v) = -log of the unnormalised probability."""
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Sequence[Model]:
-        """Small models (4 to 8 visible units) with known parameters: the conformance suite tests every family on these."""
 
     @abstractmethod
     def penalised(self) -> PyTree[bool]:
         """Which parameters L1 and L2 act on: a pytree of booleans shaped like the model."""
+
+    def improper(self) -> str | None:
+        """Why these parameters have no normalisable distribution, and what to do; None if they have one, or are being traced."""
+        return None
+
+    # A path of models from independent units to this one, for parallel tempering and annealed estimators
+
+    def base(self, mean: Float[Array, " *values"]) -> Model:
+        """Independent units whose features (`space.features`) have these means."""
+        from .energy import independent
+
+        return independent(self.space, mean)
+
+    def base_log_partition(self) -> Float[Array, ""]:
+        """log Z when this model is a base."""
+        raise InputError("only a base model, made with model.base(mean), has a closed-form log Z")
+
+    def between(self, base: Any, beta: Float[Array, ""]) -> Model:
+        """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`.
+
+        It may lack a constant that is zero at both ends of the path.
+        """
+        from .energy import mixture
+
+        return mixture(base, self, beta)
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Model:
+        """A model from its fields by name, as a model file holds them."""
+        return cls(**fields)
 
 
 def as_model(model: Any, name: str = "model", finite: bool = False) -> Model:
@@ -55,10 +79,12 @@ def as_model(model: Any, name: str = "model", finite: bool = False) -> Model:
     """
     check_process()
     if not isinstance(model, Model):
-        raise InputError(f"{name} is {shown(model)}: pass a model, such as mpf.RBM.init(0, n_visible=6, n_hidden=4)")
+        raise InputError(f"{name} is {shown(model)}: pass a model, such as mpf.BernoulliRBM.init(0, n_visible=6, n_hidden=4)")
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(model))
     if finite and not traced and not bool(all_finite(model)):
         raise InputError(f"the {name} has non-finite parameters, so it has no probabilities: start from a fresh or an earlier one")
+    if finite and (reason := model.improper()):
+        raise InputError(f"{name}: {reason}")
     return model
 
 
@@ -89,19 +115,27 @@ class Latent(Model):
     """A hidden layer given which the visible units are independent, and the other way round."""
 
     @abstractmethod
-    def hidden_logits(self, v: Any) -> Float[Array, "*batch H"]:
-        """logit p(h_j = 1 | v)."""
+    def hidden_logits(self, v: object) -> Float[Array, "*batch *values"]:
+        """Logits of p(h | v), as `transposed().space` has them: of bits, logit p(h_j = 1 | v)."""
 
     @abstractmethod
-    def visible_logits(self, h: Any) -> Float[Array, "*batch D *values"]:
-        """logit p(v_i = 1 | h); log p(v_i = a | h) up to a constant where units have more than two values; for real ones see `Real`."""
+    def visible_logits(self, h: object) -> Float[Array, "*batch *values"]:
+        """Logits of p(v | h), as `space` has them: of bits, logit p(v_i = 1 | h)."""
 
     @abstractmethod
-    def sample_hidden(self, key: Key[Array, ""], v: Any) -> Float[Array, "*batch H"]:
+    def hidden_mean(self, v: object) -> Float[Array, "*batch *values"]:
+        """E[h | v]: of bits, p(h_j = 1 | v); of units with several values, the probabilities of these."""
+
+    @abstractmethod
+    def reconstruct(self, v: object) -> Float[Array, "*batch *values"]:
+        """Logits of the visible units where the hidden ones are at their means given v."""
+
+    @abstractmethod
+    def sample_hidden(self, key: Key[Array, ""], v: object) -> Float[Array, "*batch H"]:
         """h ~ p(h | v)."""
 
     @abstractmethod
-    def sample_visible(self, key: Key[Array, ""], h: Any) -> Float[Array, "*batch D"]:
+    def sample_visible(self, key: Key[Array, ""], h: object) -> Float[Array, "*batch D"]:
         """v ~ p(v | h)."""
 
     @abstractmethod
@@ -117,22 +151,6 @@ class FastFlips(Model):
         """F(v) - F(v with unit i flipped), for all i (and all other values of unit i, as in `space.others`)."""
 
 
-class FastSums(Model):
-    """log Z of a small model at less than one evaluation of the free energy for each state."""
-
-    @abstractmethod
-    def n_slabs(self) -> int:
-        """In how many parts the sum over all states is given."""
-
-    @abstractmethod
-    def log_sums(self, slabs: Int[Array, " n"]) -> Float[Array, " n"]:
-        """log of the sum over the states of each of these parts."""
-
-    @abstractmethod
-    def log_partition(self) -> Float[Array, ""]:
-        """log Z, differentiable."""
-
-
 class Centrable(Model):
     """The gradient can be taken in centred coordinates (the enhanced gradient)."""
 
@@ -145,26 +163,7 @@ class Centrable(Model):
         """The update direction of the centred model, in the plain model's parameters."""
 
 
-class Annealable(Model):
-    """A path of models from independent units to this one."""
-
-    @abstractmethod
-    def base(self, mean: Float[Array, " D *values"]) -> Model:
-        """Independent units whose features (`space.features`) have these means."""
-
-    @abstractmethod
-    def base_log_partition(self) -> Float[Array, ""]:
-        """log Z when this model is a base."""
-
-    @abstractmethod
-    def between(self, base: Any, beta: Float[Array, ""]) -> Model:
-        """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`.
-
-        It may lack a constant that is zero at both ends of the path.
-        """
-
-
-class FastAnnealing(Annealable):
+class FastAnnealing(Model):
     """A step along the path at the cost of one step of the sampler."""
 
     @abstractmethod
@@ -174,10 +173,11 @@ class FastAnnealing(Annealable):
         """Sample once at beta_to starting from v; and F(v) at beta_from less F(v) at beta_to."""
 
 
-class LogLinear(FastFlips, Annealable):
+class LogLinear(FastFlips):
     """F is linear in the parameters, so that MPF-1flip and the pseudo-likelihood are convex in them.
 
-    The two methods say how to scale a convex fit; without them it needs ten times as many iterations.
+    The two methods say how to scale a convex fit; without them it needs ten times as many iterations. Both are in terms of the
+    units' features (`space.features`): of bits, the units themselves.
     """
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -15,17 +15,17 @@ from ..arguments import function, shown, whole
 from ..errors import InputError
 from ..forks import check_process
 from ..numerics import as_states
-from ..spaces import Binary, Categorical, Space
-from .base import Annealable
+from ..units import Binary, Space
+from .base import Model
 
 
-class EnergyModel(Annealable):
+class EnergyModel(Model):
     """p(v) proportional to exp(-energy(params, v)).
 
     Args:
         energy: a JAX function (params, v) -> scalar, for one state v of shape (D,) and floating dtype.
         params: any pytree of floating arrays: what is learned.
-        space: `Binary(D)`, or just D; or `Categorical(D, q)`, whose states hold 0, 1, ..., q - 1.
+        space: `Binary(D)`, or just D; or another, such as `Categories(D, q)`, whose states hold 0, 1, ..., q - 1.
 
     >>> import minprobflow as mpf, jax.numpy as jnp
     >>> ising = mpf.EnergyModel(lambda J, v: -v @ J @ v, jnp.zeros((4, 4)), mpf.Binary(4))
@@ -58,24 +58,6 @@ class EnergyModel(Annealable):
         if not jnp.issubdtype(out.dtype, jnp.floating):
             raise InputError(f"energy(params, v) returned {out.dtype}: it must return a floating number; multiply it by 1.0")
 
-    @classmethod
-    def examples(cls) -> list[EnergyModel]:
-        def third_order(params: dict[str, Array], v: Array) -> Array:
-            return -(v @ params["pairs"] @ v) - params["triple"] * v[0] * v[1] * v[2]
-
-        pairs = 0.7 * jax.random.normal(jax.random.key(40), (5, 5))
-        letters = Categorical(5, 3)
-
-        def nearest_neighbours(bonds: Array, v: Array) -> Array:
-            x = letters.features(v)
-            return -jnp.sum(x[:-1, :, None] * x[1:, None, :] * bonds)
-
-        bonds = jax.random.normal(jax.random.key(41), (4, 3, 3))
-        return [
-            cls(third_order, {"pairs": pairs, "triple": jnp.asarray(0.8)}, Binary(5)),
-            cls(nearest_neighbours, bonds, letters),
-        ]
-
     @property
     def space(self) -> Space:
         return self._space
@@ -84,16 +66,8 @@ class EnergyModel(Annealable):
         v = as_states(v, self.space.size, jnp.result_type(float))
         return jnp.vectorize(lambda state: self.energy(self.params, state), signature="(d)->()")(v)
 
-    def base(self, mean: Float[Array, " D *values"]) -> EnergyModel:
-        return EnergyModel(_independent(self.space), self.space.logits(mean), self.space)
-
     def base_log_partition(self) -> Float[Array, ""]:
-        if self.energy is not _independent(self.space):
-            raise InputError("only a base model, made with model.base(mean), has a closed-form log Z")
-        return self.space.log_norm(self.params)
-
-    def between(self, base: Any, beta: Float[Array, ""]) -> EnergyModel:
-        return EnergyModel(partial(_mixture, base.energy, self.energy), (base.params, self.params, beta), self.space)
+        return self.space.log_norm(self.params) if self.energy is _independent(self.space) else super().base_log_partition()
 
     def penalised(self) -> EnergyModel:
         return jax.tree.map(lambda leaf: True, self)
@@ -118,11 +92,21 @@ def _parameter(leaf: Any) -> Float[Array, "*shape"]:
     return array
 
 
-@cache  # one function a space: a new one would compile anew
+def independent(space: Space, mean: Float[Array, " *values"]) -> EnergyModel:
+    """Independent units whose features have these means."""
+    return EnergyModel(_independent(space), space.logits(mean), space)
+
+
+def mixture(base: Model, target: Model, beta: Float[Array, ""]) -> EnergyModel:
+    """The model with energy (1 - beta) E_base + beta E_target."""
+    return EnergyModel(_mixture, (base, target, beta), target.space)
+
+
+@cache  # one function per space: a new one would have to be compiled again
 def _independent(space: Space) -> Callable[[Any, Array], Array]:
     return lambda logits, v: -jnp.vdot(logits, space.features(v))
 
 
-def _mixture(base: Callable[..., Array], target: Callable[..., Array], params: tuple[Any, Any, Array], v: Array) -> Array:
-    base_params, target_params, beta = params
-    return (1 - beta) * base(base_params, v) + beta * target(target_params, v)
+def _mixture(params: tuple[Model, Model, Array], v: Array) -> Array:
+    base, target, beta = params
+    return (1 - beta) * base.free_energy(v) + beta * target.free_energy(v)

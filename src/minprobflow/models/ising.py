@@ -14,8 +14,8 @@ from ..arguments import room, whole
 from ..errors import InputError
 from ..numerics import affine, as_states, floating, logit
 from ..random_bits import bernoulli, subkey
-from ..spaces import Binary
 from ..tables import numbers
+from ..units import Binary
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
 
 
@@ -36,7 +36,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     gradients and penalties count each pair once.
 
     Args:
-        pairs: J, a symmetric matrix with a zero diagonal, or its upper triangle alone.
+        couplings: J, a symmetric matrix with a zero diagonal, or its upper triangle alone.
         fields: b, shape (D,).
         tau: the temperature, positive.
 
@@ -51,15 +51,15 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     fields: Float[Array, "*replicas D"]
     tau: float = eqx.field(static=True)
 
-    def __init__(self, pairs: Any, fields: Any, tau: float = 1.0):
-        self.pairs = jnp.triu(_square(floating(pairs)), 1)
+    def __init__(self, couplings: object, fields: object, tau: float = 1.0):
+        self.pairs = jnp.triu(_square(floating(couplings)), 1)
         self.fields = floating(fields)
         self.tau = temperature(tau, self.pairs, self.fields)
         if self.fields.shape != self.pairs.shape[:1]:
             raise InputError(f"Ising shapes do not fit: couplings {self.pairs.shape}, fields {self.fields.shape}; pass (D, D) and (D,)")
 
     @classmethod
-    def init(cls, n_visible: int, data: Any = None, tau: float = 1.0) -> Ising:
+    def init(cls, n_visible: int, data: object = None, tau: float = 1.0) -> Ising:
         """Independent units; with `data`, fields that give its means (else fair coins).
 
         >>> Ising.init(3, data=[[0, 1, 1], [0, 1, 0]]).fields.round(2).tolist()
@@ -74,7 +74,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return cls(np.zeros((n_visible, n_visible), np.float32), fields, tau)
 
     @classmethod
-    def from_spins(cls, couplings: Any, fields: Any, tau: float = 1.0) -> Ising:
+    def from_spins(cls, couplings: object, fields: object, tau: float = 1.0) -> Ising:
         """The same distribution as that of spins s = 2v - 1 with p(s) proportional to exp((h's + sum_{i<j} J_ij s_i s_j) / tau).
 
         Args:
@@ -94,11 +94,8 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return Spins(symmetric / 4, fields / 2 + symmetric.sum(1) / 4)
 
     @classmethod
-    def examples(cls) -> list[Ising]:
-        return [
-            cls(jnp.triu(jax.random.normal(jax.random.key(seed), (5, 5)), 1), 0.5 * jax.random.normal(jax.random.key(seed + 1), (5,)), tau)
-            for seed, tau in ((60, 0.5), (70, 1.0), (80, 2.0))
-        ]
+    def from_fields(cls, fields: dict[str, Any]) -> Ising:
+        return cls(fields.pop("pairs"), **fields)
 
     @property
     def space(self) -> Binary:
@@ -110,7 +107,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         upper = jnp.triu(self.pairs, 1)
         return upper + jnp.swapaxes(upper, -1, -2)
 
-    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
+    def free_energy(self, v: object) -> Float[Array, "*batch"]:
         v = self._units(v)
         return -(v @ self.fields + jnp.sum((v @ jnp.triu(self.pairs, 1)) * v, -1)) / self.tau
 
@@ -143,7 +140,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return eqx.tree_at(lambda m: m.fields, self, self.fields + self.couplings @ offset)
 
     def flip_curvatures(self, x: Float[Array, "B D"], weights: Float[Array, "B D"]) -> Ising:
-        by_unit = weights.T @ jnp.square(x)  # flip i changes with J_ij by +-v_j, and with b_i by +-1
+        by_unit = weights.T @ jnp.square(x)  # flip i changes with J_ij by +-x_j, and with b_i by +-1
         pairs, fields = jnp.triu(by_unit + by_unit.T, 1) / self.tau**2, jnp.sum(weights, 0) / self.tau**2
         return eqx.tree_at(lambda m: (m.pairs, m.fields), self, (pairs, fields))
 
@@ -165,7 +162,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     def penalised(self) -> Ising:
         return jax.tree.map(lambda leaf: leaf is self.pairs, self)
 
-    def _units(self, v: Any) -> Float[Array, "*batch D"]:
+    def _units(self, v: object) -> Float[Array, "*batch D"]:
         return as_states(v, self.space.size, self.fields.dtype)
 
 

@@ -14,7 +14,7 @@ from ..arguments import room, whole
 from ..errors import InputError
 from ..numerics import along, as_states, floating
 from ..random_bits import categorical, subkey
-from ..spaces import Categorical
+from ..units import Categories
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
 
 
@@ -28,57 +28,51 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
     energy. So a gradient is symmetric with zero blocks too, and descent keeps the form it starts from.
 
     Args:
-        fields: h, shape (D, q).
         couplings: J, shape (D, q, D, q), with J[i, a, j, b] = J[j, b, i, a] and J[i, :, i, :] = 0.
+        fields: h, shape (D, q).
         tau: the temperature, positive.
 
-    >>> model = Potts.init(size=4, n_values=3)
+    >>> model = Potts.init(n_visible=4, n_values=3)
     >>> model.free_energy([[0, 1, 2, 0]]).shape
     (1,)
     """
 
     kind: ClassVar[str | None] = "potts"
 
-    fields: Float[Array, "*replicas D q"]
     couplings: Float[Array, "*replicas D q D q"]
+    fields: Float[Array, "*replicas D q"]
     tau: float = eqx.field(static=True)
 
-    def __init__(self, fields: Any, couplings: Any, tau: float = 1.0):
-        self.fields = floating(fields)
+    def __init__(self, couplings: object, fields: object, tau: float = 1.0):
         self.couplings = floating(couplings)
+        self.fields = floating(fields)
         self.tau = temperature(tau, self.fields, self.couplings)
         shape = self.fields.shape
         if len(shape) != 2 or 0 in shape or self.couplings.shape != shape * 2:
-            expected = "fields are (D, q), couplings (D, q, D, q)"
-            raise InputError(f"Potts shapes do not fit: fields {shape}, couplings {self.couplings.shape}; {expected}")
+            expected = "couplings are (D, q, D, q), fields (D, q)"
+            raise InputError(f"Potts shapes do not fit: couplings {self.couplings.shape}, fields {shape}; {expected}")
         if not isinstance(self.couplings, jax.core.Tracer):
             _check_symmetry(np.asarray(self.couplings))
 
     @classmethod
-    def init(cls, size: int, n_values: int, data: Any = None, tau: float = 1.0) -> Potts:
-        """Independent units: no couplings; with `data`, fields that give its frequencies (else zero)."""
-        space, tau = Categorical(size, n_values), temperature(tau)
-        size, n_values = space.size, space.n_values
-        room("the couplings", *(size, n_values) * 2)
-        fields = jnp.zeros((size, n_values))
-        if data is not None:
-            fields = tau * space.logits(jnp.asarray(space.mean_features(space.check(data), pseudocount=0.5), float))
-        return cls(fields, jnp.zeros((size, n_values) * 2), tau)
+    def init(cls, n_visible: int, n_values: int, data: object = None, tau: float = 1.0) -> Potts:
+        """Independent units: no couplings; with `data`, fields that give its frequencies (else zero).
 
-    @classmethod
-    def examples(cls) -> list[Potts]:
-        size, q = 5, 3
-        models = []
-        for seed, tau in ((60, 0.5), (70, 1.0), (80, 2.0)):
-            couplings = _pairs_only(tau * jax.random.normal(jax.random.key(seed), (size, q, size, q)))
-            models.append(cls(0.5 * tau * jax.random.normal(jax.random.key(seed + 1), (size, q)), couplings, tau))
-        return models
+        Args:
+            n_visible: D, the number of units.
+            n_values: q, the number of values of a unit.
+            data: rows of whole numbers from 0 to q - 1.
+            tau: the temperature.
+        """
+        space, tau = Categories(whole("n_visible", n_visible, 1), n_values), temperature(tau)
+        room("the couplings", *space.feature_shape * 2)
+        return cls(jnp.zeros(space.feature_shape * 2), space.layer(data, tau).bias, tau)
 
     @property
-    def space(self) -> Categorical:
-        return Categorical(*self.fields.shape[-2:])
+    def space(self) -> Categories:
+        return Categories(*self.fields.shape[-2:])
 
-    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
+    def free_energy(self, v: object) -> Float[Array, "*batch"]:
         x = self.space.features(self._states(v))
         return -jnp.sum(x * (along(self.fields, x) + self._local_fields(x)), (-2, -1)) / (2 * self.tau)  # the fields' half, the pairs twice
 
@@ -112,7 +106,7 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
         over_a, over_b = (jnp.mean(pairs, axis, keepdims=True) for axis in (1, 3))
         over_both = jnp.mean(over_a, 3, keepdims=True)
         fields = self.fields + jnp.sum(over_b - over_both, (2, 3))
-        return Potts(fields - jnp.mean(fields, 1, keepdims=True), pairs - over_a - over_b + over_both, self.tau)
+        return Potts(pairs - over_a - over_b + over_both, fields - jnp.mean(fields, 1, keepdims=True), self.tau)
 
     def contact_scores(self, leave_out: int | None = None) -> Float[Array, "D D"]:
         """How strongly units are coupled: Frobenius norms in the zero-sum gauge, less the average product.
@@ -153,10 +147,10 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
         table = jnp.zeros_like(x).at[rows[..., None], sites[..., None], places].set(weights).at[rows, sites, own].set(jnp.sum(weights, -1))
         # a flip to value a changes with h_i(a) by 1, and with J_ij(a, b) by x_j(b) / 2, of which there are two; its old value by minus that
         by_unit = jnp.einsum("nia,njb->iajb", table, jnp.square(x)) / 2
-        return eqx.tree_at(lambda m: (m.fields, m.couplings), self, (jnp.sum(table, 0) / self.tau**2, _pairs_only(by_unit) / self.tau**2))
+        return eqx.tree_at(lambda m: (m.couplings, m.fields), self, (_pairs_only(by_unit) / self.tau**2, jnp.sum(table, 0) / self.tau**2))
 
     def base(self, mean: Float[Array, "D q"]) -> Potts:
-        return Potts(self.tau * self.space.logits(mean), jnp.zeros_like(self.couplings), self.tau)
+        return Potts(jnp.zeros_like(self.couplings), self.tau * self.space.logits(mean), self.tau)
 
     def base_log_partition(self) -> Float[Array, ""]:
         return self.space.log_norm(self.fields / self.tau)
@@ -179,7 +173,7 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
         pairs = _pairs_only(self.couplings).reshape(size * q, size * q)
         return along(self.fields, x) + (x.reshape(*x.shape[:-2], size * q) @ pairs).reshape(x.shape)
 
-    def _states(self, v: Any) -> Float[Array, "*batch D"]:
+    def _states(self, v: object) -> Float[Array, "*batch D"]:
         return as_states(v, self.space.size, self.fields.dtype)
 
 

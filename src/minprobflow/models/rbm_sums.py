@@ -21,7 +21,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float, Int
 
 from ..numerics import any_replica
-from ..spaces import Binary
+from ..units import Binary
 
 LOW_BITS = 8
 GROUP = 16  # visible units multiplied in one fused loop

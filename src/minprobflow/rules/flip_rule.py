@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..flow import Connectivity, NeighbourFlow, RowMean, one_flip
 from ..models.base import Model
-from ..spaces import discrete
+from ..units import discrete
 from .base import Rule, RuleSpec, join
 
 

@@ -20,7 +20,7 @@ from ..files import pack, read, write_atomically
 from ..likelihood import Estimate, from_log_partition, log_partition
 from ..likelihood.base import Progress
 from ..likelihood.judge import free_energies
-from ..models import RBM, GaussianRBM
+from ..models import RBM
 from ..records import plain, read_record, write_record
 from . import mixing
 from .folder import RunFolder
@@ -47,7 +47,7 @@ def diagnose(place: str | os.PathLike[str], progress: Progress | None = None) ->
     folder.read_config()
     digest = _model_digest(folder)
     model = open_model(str(place))  # after the digest: if training replaces it in between, the next call computes again
-    if not isinstance(model, RBM | GaussianRBM):
+    if not isinstance(model, RBM):
         raise InputError(f"{place} holds a {type(model).__name__}: reports are about RBMs, use minprobflow evaluate")
     evaluation, arrays = read_evaluation(place, digest), read_diagnostics(place, digest)
     if evaluation is None or arrays is None:
@@ -99,7 +99,7 @@ def _model_digest(folder: RunFolder) -> str:
     return hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
 
 
-def _evaluation(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> dict[str, Any]:
+def _evaluation(model: RBM, data: Dataset, digest: str, progress: Progress | None) -> dict[str, Any]:
     part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
     log_z = log_partition(model, base_data=data.train, progress=progress, max_seconds=MAX_SECONDS)
     return _evaluation_record(digest, part, log_z, from_log_partition(model, getattr(data, part), log_z))
@@ -120,7 +120,7 @@ def _evaluation_record(digest: str, part: str, log_z: Estimate, result: Estimate
     return plain(record)
 
 
-def _diagnostics(model: RBM | GaussianRBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
+def _diagnostics(model: RBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
     return {
         "image_shape": np.asarray(data.image_shape or (), int),
         **_filters(model),
@@ -130,19 +130,19 @@ def _diagnostics(model: RBM | GaussianRBM, data: Dataset, progress: Progress | N
     }
 
 
-def _filters(model: RBM | GaussianRBM) -> dict[str, np.ndarray]:
+def _filters(model: RBM) -> dict[str, np.ndarray]:
     """Of each hidden unit, the strongest first."""
     return {"filters": pictures.strongest(np.asarray(model.weights).T, FILTERS)}
 
 
-def _activations(model: RBM | GaussianRBM, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _activations(model: RBM, rows: np.ndarray) -> dict[str, np.ndarray]:
     """p(h_j = 1 | v): its mean for each unit, and how often each value occurs over units and examples."""
     active = np.asarray(model.hidden_mean(rows[:ROWS]), np.float64)
     counts, edges = np.histogram(active, BINS, (0.0, 1.0))
     return {"unit_activations": active.mean(0), "activation_counts": counts, "activation_edges": edges}
 
 
-def _free_energies(model: RBM | GaussianRBM, data: Dataset) -> dict[str, np.ndarray]:
+def _free_energies(model: RBM, data: Dataset) -> dict[str, np.ndarray]:
     """Means over the rows that training looks at too; nothing for an empty part."""
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
     return {f"free_energy_{part}": np.asarray(free_energies(model, rows[:ROWS]).mean()) for part, rows in parts.items() if len(rows)}
@@ -156,7 +156,7 @@ def _pictured(states: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.clip((states[:, :PICTURED] - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
 
 
-def _mixing(model: RBM | GaussianRBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
+def _mixing(model: RBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
     """Chains from data and from noise: some of their states, their free energy, and how long both together remember it."""
     keys = jax.random.split(jax.random.key(0), 3)
     rows = data.train[np.random.default_rng(0).choice(len(data.train), CHAINS, replace=len(data.train) < CHAINS)]

@@ -12,7 +12,7 @@ from ..enumeration import MAX_UNITS, is_enumerable, log_partition
 from ..likelihood import independent_units
 from ..likelihood.ais import forward
 from ..likelihood.schedules import three_piece
-from ..models.base import Annealable, Model
+from ..models.base import Model
 
 BETAS, CHAINS, ROWS = 301, 50, 5000
 RISE = 0.01  # least share of the gain over independent units that counts as still rising
@@ -51,7 +51,6 @@ class Monitor:
         if is_enumerable(model, MAX_UNITS):
             log_z = float(_log_partition(model))
         else:
-            assert isinstance(model, Annealable)
             mean = model.space.mean_features(self._dataset.train)
             side = forward(jax.random.key(seed), model, model.base(jnp.asarray(mean, jnp.float32)), three_piece(BETAS), CHAINS)
             log_z, stderr, method = side.log_partition, side.mean.stderr, f"AIS, {BETAS} temperatures, optimistic"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..data import Dataset, load_dataset
 from ..errors import InputError
-from ..model_files import load
 from ..models.base import Model
+from ..models.files import load
 from .folder import RunFolder
 
 

@@ -16,11 +16,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import model_files, pictures
+from .. import pictures
 from ..data import Dataset, load_dataset
 from ..errors import InputError, ModelFileError
 from ..files import write_atomically
-from ..models import RBM, GaussianRBM
+from ..models import BernoulliRBM, GaussianRBM
+from ..models import files as model_files
 from ..models.base import Model
 from ..records import write_record
 from ..samplers import sample
@@ -76,7 +77,7 @@ def _start(config: RunConfig, dataset: Dataset) -> Model:
             "use mpf.Potts or mpf.CategoricalRBM in Python (docs/potts.md)"
         )
     else:
-        model = RBM.init(seed, rows.shape[1], config.hidden, rows, config.tau)
+        model = BernoulliRBM.init(seed, rows.shape[1], config.hidden, rows, config.tau)
     config.rule_spec().check(model)
     return model
 

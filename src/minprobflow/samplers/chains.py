@@ -45,7 +45,7 @@ def sample(
         The chains' last states, as rows of data.
 
     >>> import minprobflow as mpf
-    >>> mpf.sample(mpf.RBM.init(0, 6, 4), n=3, steps=10).shape
+    >>> mpf.sample(mpf.BernoulliRBM.init(0, 6, 4), n=3, steps=10).shape
     (3, 6)
     """
     space = as_model(model, finite=True).space

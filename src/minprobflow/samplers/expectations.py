@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..models.base import Model, as_model
 from ..numerics import as_float64, double_precision
 from ..random_bits import as_key
-from ..spaces import discrete
+from ..units import discrete
 from .auto import as_kernel
 from .base import AnyKernel, ChainState, KernelLike
 from .engine import observe, total

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Key
 
 from ..models.base import FastHeatBath, Model, as_model
 from ..random_bits import as_key
-from ..spaces import discrete
+from ..units import discrete
 from .base import Chains, Kernel, KernelSpec, kernel
 
 
@@ -24,7 +24,8 @@ def _step(key: Key[Array, ""], model: Model, state: Chains, held: Bool[Array, "#
 
     def redraw(v: Array, site: Array) -> tuple[Array, None]:
         candidates = space.site_states(v, site)
-        chosen = jax.random.categorical(jax.random.fold_in(key, site), -model.free_energy(candidates), axis=0)
+        log_p = space.only_present(-model.free_energy(candidates), site)
+        chosen = jax.random.categorical(jax.random.fold_in(key, site), log_p, axis=0)
         drawn = jnp.take_along_axis(candidates, chosen[None, :, None], axis=0)[0]
         # held units must be kept at once: those redrawn after them are conditioned on them
         return (drawn if held is None else jnp.where(held[:, site, None], v, drawn)), None

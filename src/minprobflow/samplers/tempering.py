@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..arguments import number, whole
 from ..errors import InputError
-from ..models.base import Annealable, Model, as_model
+from ..models.base import Model, as_model
 from ..numerics import as_states, floating
 from ..random_bits import as_key, subkey
 from .auto import default_kernel
@@ -52,7 +52,7 @@ def tempering(betas: Float[Array, " rungs"], base: Model | None = None) -> Kerne
         base: independent units (`model.base(means)`); by default all states equally likely: beta is then 1/temperature.
 
     >>> import minprobflow as mpf
-    >>> rbm, kernel = mpf.RBM.init(0, 6, 4), tempering(jnp.linspace(0, 1, 5))
+    >>> rbm, kernel = mpf.BernoulliRBM.init(0, 6, 4), tempering(jnp.linspace(0, 1, 5))
     >>> state = kernel.init(jax.random.key(0), rbm, jnp.zeros((3, 6)))
     >>> state, info = kernel.step(jax.random.key(1), rbm, state)
     >>> state.v.shape, info.accepted.shape
@@ -73,16 +73,15 @@ def _step(
     state: Rungs,
     held: Bool[Array, "#chains D"] | None = None,
 ) -> tuple[Rungs, Swaps]:
-    path = annealable(model)
-    base = path.base(model.space.even_means()) if base is None else base
+    base = model.base(model.space.even_means()) if base is None else base
     kernel, rungs = default_kernel(model), betas.shape[0]
 
     def moved(rung: Array, beta: Array, v: Float[Array, "chains D"]) -> Float[Array, "chains D"]:
-        at_beta, key_rung = path.between(base, beta), subkey(key, rung)
+        at_beta, key_rung = model.between(base, beta), subkey(key, rung)
         return kernel.step(key_rung, at_beta, kernel.init(key_rung, at_beta, v), held)[0].v
 
     def free_energies(betas: Float[Array, " n"], states: Float[Array, "chains n D"]) -> Float[Array, "chains n"]:
-        return jax.vmap(lambda beta, v: path.between(base, beta).free_energy(v), (0, 1), 1)(betas, states)
+        return jax.vmap(lambda beta, v: model.between(base, beta).free_energy(v), (0, 1), 1)(betas, states)
 
     states = jax.vmap(moved, (0, 0, 1), 1)(jnp.arange(rungs), betas, state.states)
     own = free_energies(betas, states)
@@ -93,13 +92,6 @@ def _step(
     up, down = (jnp.pad(swap, ((0, 0), where))[..., None] for where in ((0, 1), (1, 0)))
     states = jnp.where(up, jnp.roll(states, -1, 1), jnp.where(down, jnp.roll(states, 1, 1), states))
     return Rungs(states, state.turn + 1), Swaps(*(jnp.mean(flags.astype(states.dtype), 0) for flags in (paired, swap)))
-
-
-def annealable(model: Model) -> Annealable:
-    """The model, if it has a path to temper along."""
-    if not isinstance(model, Annealable):
-        raise InputError(f"{type(model).__name__} has no path of models to temper along: it must be Annealable")
-    return model
 
 
 @dataclass(frozen=True)
@@ -119,7 +111,7 @@ class Tempering(KernelSpec):
         object.__setattr__(self, "hottest", number("tempering: hottest", self.hottest, 0, 1, hint=hint))
 
     def build(self, model: Model) -> Kernel[Rungs, Swaps]:
-        annealable(as_model(model))
+        as_model(model)
         return tempering(jnp.linspace(self.hottest, 1.0, self.rungs))
 
 
@@ -153,11 +145,11 @@ def parallel_tempering(
         neighbouring ones were accepted.
 
     >>> import minprobflow as mpf
-    >>> found = parallel_tempering(mpf.RBM.init(0, 6, 4), jnp.zeros((3, 8, 6)), [0.0, 0.5, 1.0], steps=10)
+    >>> found = parallel_tempering(mpf.BernoulliRBM.init(0, 6, 4), jnp.zeros((3, 8, 6)), [0.0, 0.5, 1.0], steps=10)
     >>> found.states.shape, found.swap_rates.shape
     ((3, 8, 6), (2,))
     """
-    annealable(as_model(model, finite=True))
+    as_model(model, finite=True)
     v, inverse = as_states(states, model.space.size, jnp.result_type(float)), _inverse_temperatures(betas)
     if v.ndim != 3 or inverse.ndim != 1 or v.shape[0] != inverse.shape[0] or v.shape[0] < 2 or v.shape[1] < 1:
         raise InputError(f"states {v.shape} and betas {inverse.shape}: pass (temperatures, chains, D) with two or more temperatures")

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import binarize
 
 from ..errors import InputError
-from ..spaces import binary_rows
+from ..units import binary_rows
 
 Binarize = float | int | np.number | str | None
 SAMPLE = "sample"

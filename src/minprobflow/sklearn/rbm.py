@@ -14,10 +14,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .. import model_files, models
+from .. import models
 from ..errors import InputError
 from ..likelihood import Estimate, log_partition
 from ..likelihood.judge import free_energies
+from ..models import files as model_files
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from ..samplers import sample
@@ -235,7 +236,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         return validate_data(self, X, accept_sparse="csr", reset=reset)
 
     def _new_model(self, rows: UInt8[np.ndarray, "n D"], seed: int) -> models.RBM:
-        return models.RBM.init(seed, rows.shape[1], int(self.n_components), data=rows)
+        return models.BernoulliRBM.init(seed, rows.shape[1], int(self.n_components), data=rows)
 
     def _settings(self) -> dict[str, Any]:
         """What a training state can be gone on from with; with other settings particles start anew."""

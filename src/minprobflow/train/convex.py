@@ -27,8 +27,8 @@ from ..models.base import LogLinear, Model, as_model
 from ..numerics import as_float64, double_precision
 from ..rules import FlipRule, RuleSpec
 from ..rules import rule as find_rule
-from ..spaces import discrete
 from ..tables import numbers
+from ..units import discrete
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
 ENTRIES = 2**14  # rows x features at a time: what fits a core's cache

@@ -118,7 +118,6 @@ def update(
 def reconstruction_error(key: Array, model: Model, batch: Float[Array, "B D"]) -> Float[Array, ""]:
     """Mean probability that a unit is reconstructed wrongly: through the hidden means, or from the other units at one random site."""
     if isinstance(model, Latent):
-        hidden = jax.nn.sigmoid(model.hidden_logits(batch))
-        return jnp.mean(model.space.mistakes(model.visible_logits(hidden), batch))
+        return jnp.mean(model.space.mistakes(model.reconstruct(batch), batch))
     site = jax.random.randint(key, (), 0, model.space.size)
     return jnp.mean(jax.nn.sigmoid(log_odds_of_change(model, batch, site)))

@@ -116,7 +116,7 @@ def fit(
 
     >>> import minprobflow as mpf
     >>> digits = mpf.load_dataset("digits")
-    >>> rbm = mpf.RBM.init(0, n_visible=64, n_hidden=8, data=digits.train)
+    >>> rbm = mpf.BernoulliRBM.init(0, n_visible=64, n_hidden=8, data=digits.train)
     >>> mpf.fit(rbm, digits.train, rule="cd", k=1, epochs=2).model.weights.shape
     (64, 8)
     """
