@@ -70,6 +70,17 @@ def test_any_number_of_steps_compiles_once():
     assert engine._loop._cache_size() - before <= 1
 
 
+def test_kernels_and_observers_that_hold_arrays_compile_once():
+    """Of tempering and of reverse AIS: the inverse temperatures, the base and the first free energies are arguments."""
+    for settings in ({}, {"samples": "tempering"}):
+        sizes = []
+        for seed in (0, 1):
+            mpf.log_partition(MODEL, "ais", seed=seed, chains=10, betas=20, sample_steps=30, base_data=np.eye(5)[seed:], **settings)
+            mpf.sample(MODEL, n=7, steps=2, kernel=Tempering(rungs=4, hottest=0.1 * seed))
+            sizes.append(engine._loop._cache_size())
+        assert sizes[0] == sizes[1]
+
+
 @pytest.mark.parametrize("steps", [1, 4, 5])
 def test_swaps_between_equal_temperatures_are_always_accepted(steps):
     """Pairs take turns, and a rate is that of the attempts; the second of two pairs has none in the first step."""

@@ -1,7 +1,7 @@
 """Markov chains that leave a model's distribution unchanged: kernels, the engine that runs them, and what users run them for."""
 
 from .auto import Auto, as_kernel, default_kernel
-from .base import Chains, ChainState, Kernel, KernelSpec, kernel_names, kernel_spec
+from .base import Chains, ChainState, Kernel, KernelSpec, kernel, kernel_names, kernel_spec
 from .block_gibbs import BlockGibbs, block_gibbs
 from .chains import impute, sample
 from .expectations import Moments, moments
@@ -24,6 +24,7 @@ __all__ = [
     "default_kernel",
     "heat_bath",
     "impute",
+    "kernel",
     "kernel_names",
     "kernel_spec",
     "moments",

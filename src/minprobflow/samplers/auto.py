@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jax.tree_util import Partial
-
 from ..models.base import Latent, Model, as_model
-from .base import AnyKernel, Chains, Kernel, KernelLike, KernelSpec, kernel_spec
+from .base import AnyKernel, Chains, Kernel, KernelLike, KernelSpec, kernel_spec, pure
 from .block_gibbs import block_gibbs
 from .heat_bath import heat_bath
 
@@ -32,4 +30,4 @@ def as_kernel(chosen: KernelLike, model: Model) -> AnyKernel:
     """The kernel for this model that is named, described or given."""
     if not isinstance(chosen, Kernel):
         return kernel_spec(chosen).build(as_model(model))
-    return Kernel(*(function if isinstance(function, Partial) else Partial(function) for function in (chosen.init, chosen.step)))
+    return Kernel(pure(chosen.init), pure(chosen.step))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from jax.tree_util import Partial, register_dataclass
 from jaxtyping import Array, Bool, Float, Key
@@ -40,6 +40,7 @@ class Chains(NamedTuple):
 
 S = TypeVar("S", bound=ChainState)
 S_co = TypeVar("S_co", bound=ChainState, covariant=True)
+Function = TypeVar("Function")
 I = TypeVar("I")  # noqa: E741
 I_co = TypeVar("I_co", covariant=True)
 
@@ -89,7 +90,12 @@ AnyKernel = Kernel[Any, Any]
 
 def kernel(step: Step[Chains, I]) -> Kernel[Chains, I]:
     """A kernel without a state of its own: `step` is all there is to it."""
-    return Kernel(Partial(_at), Partial(step))
+    return Kernel(pure(_at), pure(step))
+
+
+def pure(function: Function) -> Function:
+    """A function that a compiled one can take: with no arrays in it, or with those that a `Partial` gives it."""
+    return function if isinstance(function, Partial) else cast(Function, Partial(function))
 
 
 def _at(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"]) -> Chains:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Int, Key, PyTree
 
 from ..models.base import Model
 from ..random_bits import subkey
-from .base import Kernel, S
+from .base import Kernel, S, pure
 
 Seen = TypeVar("Seen")
 Held = Bool[Array, "#chains D"] | None
@@ -51,12 +51,12 @@ class Observer(Generic[Seen]):
 
 def total(measure: Measure) -> Observer[PyTree[Array]]:
     """The sum of a measurement over the steps."""
-    return Observer(Partial(measure), Partial(_zeros, ()), Partial(_plus))
+    return Observer(pure(measure), Partial(_zeros, ()), Partial(_plus))
 
 
 def trace(measure: Measure, length: int) -> Observer[PyTree[Array]]:
     """A measurement of each of the first `length` steps, along a new first axis."""
-    return Observer(Partial(measure), Partial(_zeros, (length,)), Partial(_written))
+    return Observer(pure(measure), Partial(_zeros, (length,)), Partial(_written))
 
 
 def _zeros(leading: tuple[int, ...], one: PyTree[Any]) -> PyTree[Array]:
