@@ -21,11 +21,12 @@ def test_the_format_is_as_documented(tmp_path):
     with safe_open(path, framework="numpy") as file:
         assert {name: file.get_tensor(name).shape for name in file.keys()} == {  # noqa: SIM118
             "weights": (5, 3),
-            "visible_bias": (5,),
-            "hidden_bias": (3,),
+            "visible.bias": (5,),
+            "hidden.bias": (3,),
         }
         metadata = file.metadata()
-    assert (metadata["kind"], metadata["tau"], metadata["format_version"]) == ("bernoulli_rbm", "2.0", "2")
+    assert (metadata["kind"], metadata["tau"], metadata["format_version"]) == ("rbm", "2.0", "2")
+    assert json.loads(metadata["visible"]) == json.loads(metadata["hidden"]) == {"units": "bernoulli"}
     provenance = json.loads(metadata["provenance"])
     assert provenance["seed"] == 7 and {"minprobflow", "jax", "created"} <= provenance.keys()
     assert mpf.load(path).tau == 2.0
@@ -53,7 +54,7 @@ def foreign(path, tensors=None, **metadata):
         (lambda p: save_file({"x": np.zeros(3)}, p), "not written by minprobflow"),
         (lambda p: foreign(p, kind="teapot"), "teapot"),
         (lambda p: foreign(p, format_version="99"), "upgrade"),
-        (lambda p: foreign(p, {"weights": np.zeros((5, 3))}), "hidden_bias, visible_bias"),
+        (lambda p: foreign(p, {"weights": np.zeros((5, 3))}), "hidden.bias, visible.bias"),
         (lambda p: foreign(p, {"weights": np.zeros((3, 5)), "visible_bias": np.zeros(5), "hidden_bias": np.zeros(3)}), r"weights\.T"),
         (lambda p: foreign(p, {"weights": np.full((5, 3), np.nan), "visible_bias": np.zeros(5), "hidden_bias": np.zeros(3)}), "non-finite"),
         (lambda p: foreign(p, tau="zero"), "valid bernoulli_rbm"),

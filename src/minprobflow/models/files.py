@@ -134,6 +134,7 @@ def _layer_together(settings: dict[str, Any], prefix: str, tensors: Tensors) -> 
 
 def _model(tensors: Tensors, metadata: dict[str, str], path: str | os.PathLike[str]) -> Model:
     kind, kinds = metadata["kind"], model_kinds()
+    named = kind
     if kind not in kinds and kind not in OLD_KINDS:
         raise ModelFileError(f"{path} holds a {kind!r}, not a model this release knows ({', '.join(sorted(kinds))})")
     for name, tensor in tensors.items():
@@ -147,12 +148,12 @@ def _model(tensors: Tensors, metadata: dict[str, str], path: str | os.PathLike[s
         settings = {name: json.loads(value) for name, value in metadata.items() if name in names}
         expected = _names(kinds[kind], settings, "")
         if missing := expected - tensors.keys():
-            raise ModelFileError(f"{path} lacks the tensors {', '.join(sorted(missing))}: it is not a whole {kind} file")
+            raise ModelFileError(f"{path} lacks the tensors {', '.join(sorted(missing))}: it is not a whole {named} file")
         return kinds[kind].from_fields(_put_together(kinds[kind], settings, "", tensors))
     except ModelFileError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
-        raise ModelFileError(f"{path} does not hold a valid {metadata['kind']}: {problem}") from problem
+        raise ModelFileError(f"{path} does not hold a valid {named}: {problem}") from problem
 
 
 def _from_old_rbm(units: dict[str, str]) -> Callable[[Tensors, dict[str, str]], tuple[Tensors, dict[str, str]]]:
