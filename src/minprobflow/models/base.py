@@ -185,11 +185,12 @@ class LogLinear(FastFlips):
         """The parameters of the same model written in features less `offset`. Linear; undone by minus the same offset."""
 
     @abstractmethod
-    def flip_curvatures(self, x: Float[Array, "B D *values"], weights: Float[Array, "B D *others"]) -> Model:
+    def flip_curvatures(self, v: Float[Array, "B D"], offset: Float[Array, " D *values"], weights: Float[Array, "B D *others"]) -> Model:
         """For each parameter, the weighted sum over flips of the squares of its derivative of `flip_differences`.
 
         Args:
-            x: the examples' features less the offset.
+            v: examples.
+            offset: what their features are centred by.
             weights: one per flip, laid out as `flip_differences`.
         """
 

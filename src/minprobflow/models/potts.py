@@ -139,9 +139,9 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
         moved = jnp.einsum("iajb,jb->ia", _pairs_only(self.couplings), offset)
         return eqx.tree_at(lambda m: m.fields, self, self.fields + moved)
 
-    def flip_curvatures(self, x: Float[Array, "B D q"], weights: Float[Array, "B D others"]) -> Potts:
-        own = jnp.argmax(x, -1)  # offsets are frequencies, so that the value that a unit has is the largest entry
-        values = jnp.arange(x.shape[-1] - 1)
+    def flip_curvatures(self, v: Float[Array, "B D"], offset: Float[Array, "D q"], weights: Float[Array, "B D others"]) -> Potts:
+        x, values = self.space.features(v) - offset[None], jnp.arange(offset.shape[-1] - 1)
+        own = v.astype(values.dtype)
         places = values[None, None] + (values[None, None] >= own[..., None]).astype(values.dtype)  # of the other values
         rows, sites = jnp.arange(x.shape[0])[:, None], jnp.arange(x.shape[1])[None]
         table = jnp.zeros_like(x).at[rows[..., None], sites[..., None], places].set(weights).at[rows, sites, own].set(jnp.sum(weights, -1))

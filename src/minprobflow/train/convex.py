@@ -197,7 +197,7 @@ def _prepared(model: LogLinear, data: _Blocks, rule: FlipRule) -> tuple[Array, A
     def block(v: Array, share: Array) -> tuple[Array, PyTree]:
         flow, _ = rule.connectivity().flow(independent, (), v)
         weights = share.reshape(-1, *[1] * (flow.differences.ndim - 1)) * _second_derivatives(objective, flow)
-        return share @ objective.averaged(flow), independent.flip_curvatures(space.features(v) - mean[None], weights)
+        return share @ objective.averaged(flow), independent.flip_curvatures(v, mean, weights)
 
     total, curvatures = data.sums(block)
     start, base, diagonal = (ravel_pytree(m)[0] for m in (model.recentred(mean), independent.recentred(mean), curvatures))
