@@ -58,7 +58,7 @@ def examples_of(family: type[Model]) -> Mapping[str, Model]:
 def all_examples() -> dict[str, Model]:
     """The examples of every family, by the names of family and example, those of plug-ins included."""
     return {
-        name if name[:1].isalpha() else f"{family.__name__}-{name}": model
+        name if "RBM-" in name else f"{family.__name__}-{name}": model  # RBMs are named after their unit types
         for family in model_families()
         for name, model in examples_of(family).items()
     }
