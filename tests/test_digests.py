@@ -13,10 +13,10 @@ def test_results_are_those_on_record_bit_for_bit(found):
     known = json.loads(digests.FILE.read_text())["digests"].get(digests.machine())
     if known is None:
         pytest.skip("no digests are on record for this machine and these compiler flags (tests/digests.py)")
-    assert {name: digest for name, (digest, _) in found.items()} == {name: known[name] for name in found}
+    assert {name: digest for name, (digest, _) in found.items() if name in known} == known
 
 
 def test_figures_are_near_those_on_record_on_any_machine(found):
     figures = json.loads(digests.FILE.read_text())["figures"]
-    for name, (_, figure) in found.items():
-        assert figure == pytest.approx(figures[name], rel=0.02, abs=0.5), name  # rounding that decides a bit sets chains apart
+    for name in figures.keys() & found.keys():
+        assert found[name][1] == pytest.approx(figures[name], rel=0.02, abs=0.5), name  # rounding that decides a bit sets chains apart

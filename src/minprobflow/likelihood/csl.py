@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,9 +61,9 @@ def csl(
     model: Model,
     rows: Num[np.ndarray, "n D"],
     settings: CSL,
-    key: Any,
+    key: Key[Array, ""],
     start_rows: Num[np.ndarray, "m D"] | None = None,
-    progress: Callable[[float], Any] | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Result:
     """CSL of every row under one set of hidden samples; chains that start at data start at `start_rows`."""
     if not isinstance(model, Latent):

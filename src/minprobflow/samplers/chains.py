@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,7 +102,7 @@ def impute(
 FEATURES = total(lambda model, state, info: model.space.features(state.v))
 
 
-def _mask(held: Any, shape: tuple[int, ...]) -> Bool[Array, "n D"]:
+def _mask(held: ArrayLike, shape: tuple[int, ...]) -> Bool[Array, "n D"]:
     mask = numbers(held, "held").astype(bool)
     if mask.shape not in (shape, shape[1:]):
         raise InputError(f"held has shape {mask.shape}: pass one flag per unit {shape[1:]} or one per row and unit {shape}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Int, Key, PyTree
 
 from ..models.base import Model
 from ..random_bits import subkey
-from .base import Kernel, S, pure
+from .base import ChainState, I, Kernel, S, pure
 
 Seen = TypeVar("Seen")
 Held = Bool[Array, "#chains D"] | None
@@ -28,7 +28,7 @@ Steps = int | Int[Array, ""]
 class Measure(Protocol):
     """What is to be known of each step."""
 
-    def __call__(self, model: Model, state: Any, info: Any, /) -> PyTree[Array]:
+    def __call__(self, model: Model, state: ChainState, info: object, /) -> PyTree[Array]:
         """Any pytree of arrays.
 
         Args:
@@ -59,7 +59,7 @@ def trace(measure: Measure, length: int) -> Observer[PyTree[Array]]:
     return Observer(pure(measure), Partial(_zeros, (length,)), Partial(_written))
 
 
-def _zeros(leading: tuple[int, ...], one: PyTree[Any]) -> PyTree[Array]:
+def _zeros(leading: tuple[int, ...], one: PyTree) -> PyTree[Array]:
     return jax.tree.map(lambda leaf: jnp.zeros((*leading, *leaf.shape), leaf.dtype), one)
 
 
@@ -71,7 +71,7 @@ def _written(seen: PyTree[Array], one: PyTree[Array], i: Int[Array, ""]) -> PyTr
     return jax.tree.map(lambda seen, one: seen.at[i].set(one), seen, one)
 
 
-def run(key: Key[Array, ""], model: Model, state: S, steps: Steps, kernel: Kernel[S, Any], held: Held = None) -> S:
+def run(key: Key[Array, ""], model: Model, state: S, steps: Steps, kernel: Kernel[S, I], held: Held = None) -> S:
     """The chains after `steps` steps. Any number of steps, one compilation."""
     return _loop(key, model, state, 0, steps, kernel, held, None, None)[0]
 
@@ -81,7 +81,7 @@ def observe(
     model: Model,
     state: S,
     steps: Steps,
-    kernel: Kernel[S, Any],
+    kernel: Kernel[S, I],
     observer: Observer[Seen],
     *,
     burn_in: int = 0,
@@ -95,7 +95,7 @@ def observe(
 
 
 def walk(
-    key: Key[Array, ""], model: Model, state: S, stops: Iterable[int], kernel: Kernel[S, Any], observer: Observer[Seen]
+    key: Key[Array, ""], model: Model, state: S, stops: Iterable[int], kernel: Kernel[S, I], observer: Observer[Seen]
 ) -> Iterator[tuple[int, S, Seen]]:
     """Halt after these numbers of steps: each time that number, the chains, and what was seen so far."""
     seen, done = _unseen(observer, kernel, key, model, state, None), 0
@@ -112,7 +112,7 @@ def _loop(
     state: S,
     first: Steps,
     last: Steps,
-    kernel: Kernel[S, Any],
+    kernel: Kernel[S, I],
     held: Held,
     observer: Observer[Seen] | None,
     seen: Seen,
@@ -125,7 +125,7 @@ def _loop(
     return jax.lax.fori_loop(first, last, step, (state, seen))
 
 
-def _unseen(observer: Observer[Seen], kernel: Kernel[S, Any], key: Key[Array, ""], model: Model, state: S, held: Held) -> Seen:
+def _unseen(observer: Observer[Seen], kernel: Kernel[S, I], key: Key[Array, ""], model: Model, state: S, held: Held) -> Seen:
     def one(model: Model, state: S) -> PyTree[Array]:
         return observer.measure(model, *kernel.step(key, model, state, held))
 

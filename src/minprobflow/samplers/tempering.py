@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -164,8 +164,8 @@ def parallel_tempering(
 SWAPS = total(lambda model, state, info: info)
 
 
-def _inverse_temperatures(betas: Any) -> Float[Array, "*shape"]:
-    betas = floating(betas, "betas")
-    if not isinstance(betas, jax.core.Tracer) and not (np.isfinite(betas).all() and (np.asarray(betas) >= 0).all()):
+def _inverse_temperatures(betas: ArrayLike) -> Float[Array, "*shape"]:
+    found = floating(betas, "betas")
+    if not isinstance(found, jax.core.Tracer) and not (np.isfinite(found).all() and (np.asarray(found) >= 0).all()):
         raise InputError("betas must be finite and not negative: pass inverse temperatures such as jnp.linspace(0, 1, 16)")
-    return betas
+    return found
