@@ -14,7 +14,7 @@ from jax.scipy.special import logsumexp
 from scipy import optimize
 
 import minprobflow as mpf
-from minprobflow.connectivity.one_flip import flip_differences
+from minprobflow.flow.one_flip import flip_differences
 from minprobflow.numerics import as_float64, double_precision
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

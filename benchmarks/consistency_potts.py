@@ -33,7 +33,7 @@ def fitter(model: mpf.Potts):
     @jax.jit
     @jax.value_and_grad
     def objective(x, share):
-        flow, _ = mpf.connectivity.one_flip().flow(rebuild(x), (), states)
+        flow, _ = mpf.flow.one_flip().flow(rebuild(x), (), states)
         return logsumexp(flow.log_outflow(), b=share)  # `probability_flow` of a million rows, without listing them
 
     def fit(share):

@@ -407,7 +407,7 @@ def consistency_potts() -> str:
 
 def protein() -> str:
     r = result("protein")
-    names = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood-benchmark": "pseudo-likelihood", "pcd": "PCD-1"}
+    names = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood": "pseudo-likelihood", "pcd": "PCD-1"}
     lines = [
         f"{r['sequences']:,} training sequences that count for {r['effective_sequences']:,.0f}; {r['contacts']} of {r['pairs']} pairs are in contact.",
         "",

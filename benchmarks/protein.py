@@ -5,30 +5,24 @@ Contacts are judged by the crystal structure of human Pin1 (PDB entry 1PIN), who
 """
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import minprobflow as mpf
-from minprobflow.connectivity import one_flip
 from minprobflow.data import AMINO_ACIDS, as_text, repeated, sequence_weights
 from minprobflow.likelihood import from_log_partition, pseudo_log_likelihoods
-from minprobflow.rules import Rule, RuleSpec, join
 
 FIGURES = Path(__file__).parent.parent / "docs" / "images"
 SIZE, VALUES, GAP = 31, len(AMINO_ACIDS), 0
 IDENTITY, ROWS, EPOCHS, BATCH = 0.8, 20_000, 10, 200
 RULES = {  # learning rate and penalties to choose from on `valid`
     "mpf-1flip": (100.0, (1e-5, 3e-5, 1e-4)),
-    "pseudo-likelihood-benchmark": (3.0, (1e-4, 3e-4, 1e-3)),
+    "pseudo-likelihood": (3.0, (1e-4, 3e-4, 1e-3)),
     "pcd": (1.0, (3e-5, 1e-4, 3e-4)),
 }
 SETTINGS = {"pcd": {"k": 1}}
-LABELS = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood-benchmark": "pseudo-likelihood", "pcd": "PCD-1"}
+LABELS = {"mpf-1flip": "MPF-1flip", "pseudo-likelihood": "pseudo-likelihood", "pcd": "PCD-1"}
 APART, TOUCHING = 4, 8.0  # columns between which contacts count, and angstroms between C-beta atoms
 FIRST_RESIDUE = 7  # of Pin1, in column 0
 PIN1 = "LPPGWEKRMSRSSGRVYYFNHITNASQWERP"
@@ -47,16 +41,6 @@ C_BETA = np.asarray(  # of residues 7 to 37 of 1PIN, C-alpha for glycine
 DISTANCE = np.linalg.norm(C_BETA[:, None] - C_BETA[None], axis=-1)
 FIRST, SECOND = np.triu_indices(SIZE, APART)
 CONTACT = DISTANCE[FIRST, SECOND] < TOUCHING
-
-
-@dataclass(frozen=True)
-class PseudoLikelihood(RuleSpec):
-    """Raise the probability of each unit given all others: what most programs for contact prediction do."""
-
-    name: ClassVar[str] = "pseudo-likelihood-benchmark"
-
-    def build(self, batch_size: int) -> Rule:
-        return join(one_flip(), lambda flow: jnp.mean(jnp.sum(jax.nn.softplus(flow.log_odds_of_change()), 1)))
 
 
 def precisions(scores: np.ndarray) -> np.ndarray:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from minprobflow import rules
-from minprobflow.likelihood import likelihood_estimators
-from minprobflow.model_specs import model_specs
+from minprobflow.likelihood import LikelihoodEstimator
+from minprobflow.model_specs import ModelSpec
+from minprobflow.samplers import KernelSpec
 from minprobflow.specs import settings_of, union
 from minprobflow.train import run_settings
 
@@ -20,7 +21,12 @@ All settings of a run, made from the code by `python -m benchmarks.settings`. Th
 def table() -> str:
     """A table for the run's own settings, and one for each family of specs."""
     sections = ["## Run", *_rows([(setting, "") for setting in run_settings().values()], "")]
-    families = {"Rules": rules.specs(), "Models": model_specs(), "Estimators of the likelihood": likelihood_estimators()}
+    families = {
+        "Rules": rules.RuleSpec.specs(),
+        "Kernels (of rules that draw particles)": KernelSpec.specs(),
+        "Models": ModelSpec.specs(),
+        "Estimators of the likelihood": LikelihoodEstimator.specs(),
+    }
     for title, known in families.items():
         names = {spec: name for name, spec in known.items()}
         having = [

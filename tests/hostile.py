@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import minprobflow as mpf
-from minprobflow import connectivity, enumeration, likelihood, models, numerics, rates, samplers
+from minprobflow import enumeration, flow, likelihood, models, numerics, samplers
 
 ROWS = (np.arange(60).reshape(12, 5) * 7 % 3 == 0).astype(np.uint8)
 LETTERS = np.arange(60).reshape(12, 5) * 7 % 3
@@ -104,8 +104,8 @@ def works(folder: str) -> dict[str, tuple]:
     ais = {"chains": 10, "betas": 10, "schedule": "linear", "samples": "gibbs", "sample_steps": 5, "target_stderr": 0.1, "target_gap": 0.5}
     common = {**SPEED, "optimizer": "sgd", "learning_rate": 0.1, "seed": 0, "centred": None, "l1": 0.0, "l2": 0.0, "average": None}
     common |= {"callbacks": (), "resume": False, "state": None, "seeds": None}
-    particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5}
-    tempering = {"key": 0, "model": RBM, "states": np.zeros((2, 3, 5)), "betas": [0.0, 1.0], "steps": 2, "base": None}
+    particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5, "kernel": "auto"}
+    tempering = {"seed": 0, "model": RBM, "states": np.zeros((2, 3, 5)), "betas": [0.0, 1.0], "steps": 2, "base": None}
     cases = {
         "RBM": (mpf.RBM, {"weights": W, "visible_bias": fields, "hidden_bias": np.zeros(3), "tau": 1.0}),
         "RBM.init": (mpf.RBM.init, {"key": 0, "n_visible": 5, "n_hidden": 3, "data": ROWS, "tau": 1.0}),
@@ -143,17 +143,18 @@ def works(folder: str) -> dict[str, tuple]:
         "fit Ising": (mpf.fit, {"model": ISING, "data": ROWS, "rule": "mpf-1flip", **common}),
         "fit_convex": (
             mpf.fit_convex,
-            {"model": ISING, "data": ROWS, "objective": "mpf-1flip", "counts": None, "l1": 0.0, "l2": 0.1, "tolerance": 1e-2}
+            {"model": ISING, "data": ROWS, "rule": "mpf-1flip", "counts": None, "l1": 0.0, "l2": 0.1, "tolerance": 1e-2}
             | {"max_iterations": 5, "progress": False},
         ),
         "sample": (
             mpf.sample,
-            {"model": RBM, "n": 12, "steps": 2, "seed": 0, "start": ROWS, "held": np.ones(5), "kernel": None},
+            {"model": RBM, "n": 12, "steps": 2, "seed": 0, "start": ROWS, "held": np.ones(5), "kernel": "auto"},
         ),
         "sample from noise": (mpf.sample, {"model": RBM, "n": 12, "steps": 2, "seed": 0}),
         "impute": (mpf.impute, {"model": RBM, "incomplete": ROWS, "steps": 3, "burn_in": 1, "seed": 0}),
-        "run": (samplers.run, {"key": 0, "model": RBM, "v": ROWS, "steps": 2, "kernel": samplers.block_gibbs, "held": None}),
-        "block_gibbs": (samplers.block_gibbs, {"key": 0, "model": RBM, "v": ROWS}),
+        "Tempering": (samplers.Tempering, {"rungs": 3, "hottest": 0.0}),
+        "kernel_spec": (samplers.kernel_spec, {"name": "tempering", "rungs": 3}),
+        "tempered PCD": (mpf.rule, {"name": "pcd", "k": 1, "kernel": "tempering", "rungs": 3, "hottest": 0.1}),
         "parallel_tempering": (mpf.parallel_tempering, tempering),
         "moments": (mpf.moments, {"model": RBM, "method": "auto", "chains": 10, "burn_in": 1, "steps": 2, "start": None, "seed": 0}),
         "moments by sampling": (mpf.moments, {"model": RBM, "method": "sampled", "chains": 10, "burn_in": 1, "steps": 2, "start": ROWS}),
@@ -177,8 +178,8 @@ def works(folder: str) -> dict[str, tuple]:
         "pseudo_log_likelihoods": (likelihood.pseudo_log_likelihoods, {"model": RBM, "rows": ROWS}),
         "enumeration.log_partition": (enumeration.log_partition, {"model": RBM}),
         "is_enumerable": (enumeration.is_enumerable, {"model": RBM, "max_units": 20}),
-        "gibbs": (connectivity.gibbs, {"start": "data", "batch_size": 4, "n_particles": 4, **particle}),
-        "check_odd": (rates.check_odd, {"o": "zero"}),
+        "particles": (flow.particles, {"start": "data", "batch_size": 4, "n_particles": 4, **particle}),
+        "check_odd": (flow.rates.check_odd, {"o": "zero"}),
         "as_key": (numerics.as_key, {"key": 0}),
         "free_energy": (RBM.free_energy, {"v": ROWS}),
         "energy": (RBM.energy, {"v": ROWS, "h": np.zeros((12, 3))}),

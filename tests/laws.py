@@ -11,6 +11,7 @@ from scipy import special, stats
 import minprobflow as mpf
 from minprobflow.model_files import model_families
 from minprobflow.models import Latent
+from minprobflow.samplers.engine import run
 from minprobflow.spaces import Discrete
 
 MODELS = {
@@ -126,6 +127,11 @@ def log_independent(space, logits, x):
     log_p = logits - np.logaddexp.reduce(logits, -1, keepdims=True)
     index = np.broadcast_to(np.asarray(x, np.int64)[..., None], (*np.broadcast_shapes(np.shape(x), logits.shape[:-1]), 1))
     return np.take_along_axis(np.broadcast_to(log_p, (*index.shape[:-1], log_p.shape[-1])), index, -1)[..., 0].sum(-1)
+
+
+def moved(key, model, v, steps, kernel, held=None):
+    """States after some steps of a kernel."""
+    return run(key, model, kernel.init(key, model, v), steps, kernel, held).v
 
 
 def every_other_state(v, values=2):

@@ -33,7 +33,7 @@ def calls():
     yield "sample", lambda: mpf.sample(RBM, n=4, steps=2)
     yield "AIS", lambda: mpf.log_partition(RBM, "ais", base_data=ROWS, **AIS).value
     yield "exact", lambda: mpf.log_partition(RBM).value
-    yield "tempering", lambda: mpf.parallel_tempering(5, RBM, np.zeros((2, 4, 5)), [0.0, 1.0], 3)
+    yield "tempering", lambda: mpf.parallel_tempering(RBM, np.zeros((2, 4, 5)), [0.0, 1.0], 3, seed=5)
     yield "a key", lambda: mpf.RBM.init(jax.random.key(3, impl="rbg"), 5, 3).weights
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow import rules, specs
-from minprobflow.model_specs import model_specs
+from minprobflow import rules, samplers, specs
+from minprobflow.model_specs import ModelSpec
 from minprobflow.train import Config, fit_settings, run_settings, spec_settings
 from minprobflow.train.checkpoint import state_to_bytes
 
@@ -98,7 +98,13 @@ def test_a_rule_with_a_new_setting_is_one_file(tmp_path):
 
 
 def test_every_setting_has_a_sentence_of_its_own():
-    having = {**rules.specs(), **model_specs(), **mpf.likelihood.likelihood_estimators(), "run": Config}
+    having = {
+        **samplers.KernelSpec.specs(),
+        **rules.RuleSpec.specs(),
+        **ModelSpec.specs(),
+        **mpf.likelihood.LikelihoodEstimator.specs(),
+        "run": Config,
+    }
     missing = [f"{name}.{s.name}" for name, spec in having.items() for s in specs.settings_of(spec).values() if not s.help]
     assert missing == []
 

@@ -143,7 +143,9 @@ def test_constant_and_doubled_units_do_not_break_it():
     ("model", "settings", "message"),
     [
         (mpf.RBM.init(0, 6, 2), {}, "mpf.fit"),
-        (mpf.Ising.init(6), {"objective": "likelihood"}, "pseudo-likelihood"),
+        (mpf.Ising.init(6), {"rule": "likelihood"}, "pseudo-likelihood"),
+        (mpf.Ising.init(6), {"rule": "pcd"}, "not convex"),
+        (mpf.Ising.init(6), {"rule": mpf.MPF1Flip(o="tanh")}, "not convex"),
         (mpf.Ising.init(6), {"l1": -1.0}, "l1=-1.0.* at least 0"),
         (mpf.Ising.init(6), {"tolerance": 0.0}, "above 0"),
         (mpf.Ising.init(7), {}, "columns"),

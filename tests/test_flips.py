@@ -29,7 +29,7 @@ def test_memory_is_linear_in_the_batch():
 def dense_loss(model, v):
     flipped = jnp.abs(v[:, None, :] - jnp.eye(v.shape[1], dtype=v.dtype))
     differences = model.free_energy(v)[:, None] - model.free_energy(flipped)
-    return mpf.objectives.probability_flow(mpf.connectivity.NeighbourFlow(differences))
+    return mpf.flow.probability_flow(mpf.flow.NeighbourFlow(differences))
 
 
 @pytest.mark.parametrize("scale", [0.003, 3.0, 20.0, 300.0])

@@ -94,7 +94,7 @@ def test_the_fast_sweep_draws_from_the_same_conditionals_as_the_generic_one(mode
     expected = p / p.sum()
     assert p.sum() == pytest.approx(1, abs=1e-5)
     for kernel_model in (model, same):
-        after = heat_bath(jax.random.key(5), kernel_model, start)
+        after = laws.moved(jax.random.key(5), kernel_model, start, 1, heat_bath)
         assert laws.chi_square_p_value(laws.state_counts(after), expected) > 1e-3
 
 

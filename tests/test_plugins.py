@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 
 RULE = '''
 import jax
-from minprobflow.objectives import contrast
+from minprobflow.flow.objectives import contrast
 from minprobflow.rules import ParticleRule
 
 
@@ -54,15 +54,15 @@ images = rows.reshape(-1, 4, 4)
 assert rows.shape == (600, 16) and all((image == image[0]).all() or (image.T == image.T[0]).all() for image in images)
 models = {"RBM": mpf.RBM.init(0, 16, 2, data=rows)}
 (models["shown"],) = {family.kind: family for family in model_families()}["visible_boltzmann"].examples()
-for name in ("pseudo-likelihood", "half-persistent-cd"):
+for name, settings in (("ratio-matching", {}), ("half-persistent-cd", {}), ("pcd", {"kernel": "metropolis", "proposals": 9})):
     for model in models.values():
-        mpf.fit(model, rows[:, : model.space.size], name, epochs=1, progress=False)
+        mpf.fit(model, rows[:, : model.space.size], name, **settings, epochs=1, progress=False)
 """
 
 
 def test_the_files_shown_to_contributors_work_as_plugins(tmp_path):
     shown = re.findall(r'```python\n(""".*?)```', (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    assert len(shown) == 4  # two rules, a model, a data set
+    assert len(shown) == 5  # two rules, a kernel, a model, a data set
     for number, text in enumerate(shown):
         (tmp_path / f"shown_{number}.py").write_text(text)
     environment = {**os.environ, "MINPROBFLOW_PLUGINS": str(tmp_path)}

@@ -10,7 +10,6 @@ import pytest
 from benchmarks import consistency_potts
 
 import minprobflow as mpf
-from minprobflow.samplers import run
 
 POTTS = {name: model for name, model in laws.MODELS.items() if isinstance(model, mpf.Potts)}
 RBMS = {name: model for name, model in laws.MODELS.items() if isinstance(model, mpf.CategoricalRBM)}
@@ -122,7 +121,7 @@ def test_contact_scores_find_the_planted_pairs():
 def test_the_sweep_costs_no_free_energy(model, monkeypatch):
     monkeypatch.setattr(mpf.Potts, "free_energy", lambda self, v: pytest.fail("the free energy was evaluated"))
     v = model.space.noise(jax.random.key(0), 4)
-    assert run(jax.random.key(1), model, v, 1, mpf.samplers.heat_bath).shape == (4, 5)
+    assert laws.moved(jax.random.key(1), model, v, 1, mpf.samplers.heat_bath).shape == (4, 5)
 
 
 @every_rbm

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow.connectivity.one_flip import flip_differences
-from minprobflow.rates import log_rate, odd_function
+from minprobflow.flow.one_flip import flip_differences
+from minprobflow.flow.rates import log_rate, odd_function
 
 ODD = ["zero", "sign", "tanh", lambda x: jnp.clip(x**3, -1, 1)]
 rbm = pytest.mark.parametrize("model", [m for name, m in laws.MODELS.items() if name.startswith("RBM")], ids=["0.5", "1", "2"])

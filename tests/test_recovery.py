@@ -34,7 +34,7 @@ def objective(rule, model, states, share):
     """The rule's objective when each state makes up this share of the data: no need to list a million rows."""
     if rule == "exact":
         return share @ model.free_energy(states) + mpf.enumeration.log_partition(model)
-    flow, _ = mpf.connectivity.one_flip().flow(model, (), states)
+    flow, _ = mpf.flow.one_flip().flow(model, (), states)
     return logsumexp(flow.log_outflow(), b=share)
 
 

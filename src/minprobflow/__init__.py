@@ -23,6 +23,7 @@ _HOME = {
     "FMPF": "rules",
     "PMPF": "rules",
     "FPMPF": "rules",
+    "PseudoLikelihood": "rules",
     "Exact": "rules",
     "rule": "rules",
     "fit": "train",
@@ -35,7 +36,7 @@ _HOME = {
     "sample": "samplers",
     "impute": "samplers",
     "parallel_tempering": "samplers",
-    "moments": "expectations",
+    "moments": "samplers",
     "log_likelihood": "likelihood",
     "log_partition": "likelihood",
     "Estimate": "likelihood",
@@ -48,14 +49,12 @@ _HOME = {
     "TrainingDiverged": "errors",
 }
 _MODULES = {
-    "connectivity",
     "data",
     "enumeration",
+    "flow",
     "likelihood",
     "models",
     "numerics",
-    "objectives",
-    "rates",
     "rules",
     "runs",
     "samplers",
@@ -68,31 +67,15 @@ __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
     __version__: str
-    from . import (
-        connectivity,
-        data,
-        enumeration,
-        likelihood,
-        models,
-        numerics,
-        objectives,
-        rates,
-        rules,
-        runs,
-        samplers,
-        sklearn,
-        spaces,
-        train,
-    )
+    from . import data, enumeration, flow, likelihood, models, numerics, rules, runs, samplers, sklearn, spaces, train
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
-    from .expectations import moments
     from .likelihood import Estimate, compare, log_likelihood, log_partition
     from .model_files import load, save
     from .models import RBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, Potts
-    from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
+    from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, PseudoLikelihood, rule
     from .runs import train_run
-    from .samplers import impute, parallel_tempering, sample
+    from .samplers import impute, moments, parallel_tempering, sample
     from .spaces import Binary, Categorical, Real
     from .train import Config, TrainState, fit, fit_convex, load_state, save_state
 

@@ -7,7 +7,7 @@ of its fields.
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -19,17 +19,17 @@ from .data import Dataset
 from .errors import InputError
 from .models.base import Model
 from .plugins import discover
-from .specs import check_settings, near
+from .specs import Spec
 
 Values = Literal["bits", "categories", "real"]
 """what the rows of a data set hold"""
 
 
 @dataclass(frozen=True)
-class ModelSpec(ABC):
+class ModelSpec(Spec):
     """Settings of a model that is started from data."""
 
-    name: ClassVar[str]
+    family: ClassVar[str] = "model"
     values: ClassVar[Values]
     """what its rows hold"""
     known: ClassVar[dict[str, type[ModelSpec]]] = {}
@@ -37,9 +37,11 @@ class ModelSpec(ABC):
     tau: float = 1.0
     """temperature by which energies are divided"""
 
-    def __init_subclass__(cls) -> None:
-        if "name" in cls.__dict__:
-            ModelSpec.known[cls.name] = cls
+    @classmethod
+    def specs(cls) -> dict[str, type[ModelSpec]]:
+        """All known models by name."""
+        discover(models)
+        return dict(sorted(cls.known.items()))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", number("tau", self.tau, above=0, hint="it is a temperature, by default 1"))
@@ -126,23 +128,13 @@ class PottsSpec(_Categories):
         return models.Potts.init(data.train.shape[1], self.count(data), data.train, self.tau)
 
 
-def model_specs() -> dict[str, type[ModelSpec]]:
-    """Every known spec by name."""
-    discover(models)
-    return dict(sorted(ModelSpec.known.items()))
-
-
 def model_spec(name: str, **settings: Any) -> ModelSpec:
     """The spec with this name and these settings.
 
     >>> model_spec("potts", tau=2.0)
     PottsSpec(tau=2.0, n_values=None)
     """
-    known = model_specs()
-    if name not in known:
-        raise InputError(f"unknown model {name!r}{near(str(name), known)}")
-    check_settings(f"model {name!r}", known[name], settings, known)
-    return known[name](**settings)
+    return ModelSpec.find(name, settings, "RBMSpec(hidden=8)")
 
 
 def chosen_for(data: Dataset) -> str:

@@ -1,7 +1,11 @@
-"""Settings as frozen dataclasses: the name, type, default and sentence of each field.
+"""Settings as frozen dataclasses: the name, type, default and sentence of each field; and what is chosen by name, with its settings.
 
 Flags, configuration files, records, the parameters of the estimator and the tables in the documentation are made from these, so that
 a setting is written down once: `k: int = 5`, and below it a string that says what it means.
+
+A family is a subclass of `Spec` with a `family` and a dictionary `known`; its members are frozen dataclasses with a `name`. Defining
+one in a file of the family's folder (or of a folder named in MINPROBFLOW_PLUGINS) is all it takes to add it. A setting may itself be
+such a member: a rule's kernel. The settings of both then stand side by side, `rule("pcd", kernel="tempering", rungs=8)`.
 """
 
 from __future__ import annotations
@@ -10,16 +14,20 @@ import ast
 import dataclasses
 import difflib
 import inspect
+import sys
 import textwrap
 import types
+from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from .arguments import shown
 from .errors import InputError
+from .plugins import discover
 
+T = TypeVar("T", bound="Spec")
 Function = TypeVar("Function", bound=Callable[..., Any])
 PLAIN = (bool, int, float, str, dict)  # what a file or a flag can state
 
@@ -75,15 +83,6 @@ def union(specs: Iterable[type]) -> dict[str, list[type]]:
     return having
 
 
-def check_settings(what: str, spec: type, settings: Mapping[str, Any], family: Mapping[str, type] | None = None) -> None:
-    """Raise on a setting that the spec does not have; name those of its family (name to spec) that have it."""
-    own = settings_of(spec)
-    for unknown in sorted(settings.keys() - own.keys()):
-        having = [name for name, other in (family or {}).items() if unknown in settings_of(other)]
-        where = f" ({', '.join(having)} {'have' if len(having) > 1 else 'has'} it)" if having else ""
-        raise InputError(f"{what} has no setting {unknown!r}: it has {', '.join(own) or 'none'}{where}")
-
-
 def near(name: str, known: Iterable[str]) -> str:
     """Words that suggest the name that may have been meant, or list all."""
     names = list(known)
@@ -130,3 +129,76 @@ def _sentences(spec: type) -> dict[str, str]:
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, str):
                 found[field.target.id] = " ".join(text.split())
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec(ABC):
+    """Settings of a member of a family. They are hashable: a spec is a static argument of compiled functions."""
+
+    family: ClassVar[str]
+    name: ClassVar[str]
+    known: ClassVar[dict[str, type[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in cls.__dict__:
+            return
+        other = cls.known.setdefault(cls.name, cls)
+        if other.__module__ != cls.__module__:
+            raise InputError(f"two {cls.family}s are named {cls.name!r}, in {other.__module__} and {cls.__module__}: rename one")
+        cls.known[cls.name] = cls
+
+    def settings(self) -> dict[str, Any]:
+        """All settings, those of a setting that is itself a spec after its name: `find` with these gives an equal spec."""
+        flat: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            flat |= {field.name: value.name, **value.settings()} if isinstance(value, Spec) else {field.name: value}
+        return flat
+
+    @classmethod
+    def specs(cls: type[T]) -> dict[str, type[T]]:
+        """All known members of the family by name."""
+        discover(sys.modules[cls.__module__.rpartition(".")[0]])
+        return dict(sorted(cls.known.items()))
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of all known members of the family."""
+        return list(cls.specs())
+
+    @classmethod
+    def find(cls: type[T], chosen: str | T, settings: Mapping[str, Any], example: str) -> T:
+        """The member that is named or given, with these settings changed.
+
+        Args:
+            chosen: a name or a spec.
+            settings: its own, and those of settings that are specs themselves.
+            example: how to write a spec, for messages.
+        """
+        family, rest = cls.family, dict(settings)
+        if not isinstance(chosen, cls):
+            known = cls.names()
+            if not isinstance(chosen, str):
+                raise InputError(f"{family} is {shown(chosen)}: pass a name ({', '.join(known)}) or an object such as {example}")
+            if chosen not in known:
+                close = difflib.get_close_matches(chosen.lower()[:100], known, 1)
+                hint = f" (did you mean {close[0]!r}?)" if close else ""
+                raise InputError(f"unknown {family} {shown(chosen)}{hint}: the known {family}s are {', '.join(known)}")
+        kind: type[T] = cls.known[chosen] if isinstance(chosen, str) else type(chosen)
+        own = _taken(rest, kind)
+        spec = kind(**own) if isinstance(chosen, str) else dataclasses.replace(chosen, **own)
+        for field in dataclasses.fields(spec):
+            part = getattr(spec, field.name)
+            theirs = _taken(rest, part) if isinstance(part, Spec) else {}
+            spec = dataclasses.replace(spec, **{field.name: dataclasses.replace(part, **theirs)}) if theirs else spec
+        for unknown in rest:
+            families = [cls.known, *(part.known for part in vars(spec).values() if isinstance(part, Spec))]
+            having = sorted(name for members in families for name, other in members.items() if unknown in settings_of(cast(type, other)))
+            where = f" ({', '.join(having)} {'have' if len(having) > 1 else 'has'} it)" if having else ""
+            raise InputError(f"{family} {kind.name!r} has no setting {unknown!r}: it has {', '.join(spec.settings()) or 'none'}{where}")
+        return spec
+
+
+def _taken(settings: dict[str, Any], spec: Spec | type[Spec]) -> dict[str, Any]:
+    """Those that are fields of the spec, removed from `settings`."""
+    return {field.name: settings.pop(field.name) for field in dataclasses.fields(spec) if field.name in settings}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow.connectivity.one_flip import flip_differences
-from minprobflow.samplers import default_kernel, heat_bath, parallel_tempering, run
+from minprobflow.flow.one_flip import flip_differences
+from minprobflow.samplers import default_kernel, heat_bath, parallel_tempering
 
 every_real_model = pytest.mark.parametrize("model", laws.REAL.values(), ids=laws.REAL)
 N = 30_000
@@ -25,7 +25,7 @@ def test_the_kernel_does_not_drift(model):
     """Exact samples stay exact samples."""
     exact = laws.Mixture(model)
     v = exact.draw(N)
-    after = run(jax.random.key(1), model, jnp.asarray(v), 2, default_kernel(model))
+    after = laws.moved(jax.random.key(1), model, jnp.asarray(v), 2, default_kernel(model))
     assert np.mean(v != after) == 1
     assert exact.p_value(after) > 1e-3
     assert exact.p_value(1.02 * np.asarray(after)) < 1e-3 or exact.p_value(np.asarray(after) + 0.03 * v.std(0)) < 1e-3  # it would show
@@ -43,7 +43,7 @@ def test_held_units_are_conditioned_on(model):
     held = dict(zip((0, 3), np.asarray(laws.draw(model, 1, seed=3))[0, [0, 3]].tolist(), strict=True))
     exact = laws.Mixture(model, held)
     mask = jnp.zeros((1, model.space.size), bool).at[0, jnp.asarray([0, 3])].set(True)
-    after = run(jax.random.key(2), model, jnp.asarray(exact.draw(N)), 2, default_kernel(model), mask)
+    after = laws.moved(jax.random.key(2), model, jnp.asarray(exact.draw(N)), 2, default_kernel(model), mask)
     assert exact.p_value(after) > 1e-3
 
 
@@ -52,7 +52,7 @@ def test_imputation_gives_the_conditional_mean(model):
     row = np.asarray(laws.draw(model, 1, seed=3))
     exact = laws.Mixture(model, {0: float(row[0, 0]), 3: float(row[0, 3])})
     row[:, exact.free] = np.nan
-    filled = mpf.impute(model, np.tile(row, (200, 1)), steps=300, burn_in=100)
+    filled = mpf.impute(model, np.tile(row, (200, 1)), steps=200, burn_in=100)
     mean, variance = exact.moments()
     # 200 chains of 200 steps, of which at least a tenth count as independent
     np.testing.assert_allclose(filled.mean(0), mean, atol=4 * np.sqrt(variance.max() / 4000))
@@ -88,7 +88,7 @@ def test_parallel_tempering_does_not_drift_on_any_rung(model):
     base = model.base(jnp.asarray(model.space.mean_features(laws.draw(model, 500)), jnp.float32))
     rungs = [laws.Mixture(model.between(base, beta)) for beta in betas]
     v = jnp.stack([jnp.asarray(rung.draw(N, seed=i)) for i, rung in enumerate(rungs)])
-    result = parallel_tempering(jax.random.key(3), model, v, betas, 4, base)
+    result = parallel_tempering(model, v, betas, 4, base, seed=3)
     assert np.all(np.asarray(result.swap_rates) > 0.1)
     for rung, states in zip(rungs, result.states, strict=True):
         assert rung.p_value(states) > 1e-3

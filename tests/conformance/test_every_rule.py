@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
-from minprobflow.objectives import contrast, probability_flow
+from minprobflow.flow.objectives import contrast, probability_flow
 from minprobflow.rules.particle_rule import ParticleRule
-from minprobflow.samplers import default_kernel, run
+from minprobflow.samplers import default_kernel
 from minprobflow.train import loop
 from minprobflow.train.epoch import run_epoch
 
@@ -207,5 +207,5 @@ def test_particles_start_where_the_rule_says(rule, refresh):
     starts = {"data": again, "particles": particles, "both": jnp.concatenate([again[:60], particles[60:]])}
     starts["the wrong half"] = jnp.concatenate([again[:60], particles[:60]])
     for start, begin in starts.items():  # from other starts it would be other states
-        same = np.array_equal(found, run(jax.random.key(1), model, begin, 2, default_kernel(model)))
+        same = np.array_equal(found, laws.moved(jax.random.key(1), model, begin, 2, default_kernel(model)))
         assert same == (start == type(spec).start)

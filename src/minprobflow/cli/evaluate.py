@@ -29,9 +29,9 @@ FILE = "rows: .npy, .npz, .npz:KEY, .csv, .csv.gz, .fasta or what else minprobfl
 
 def groups() -> Groups:
     """Settings of all estimators."""
-    from ..likelihood import likelihood_estimators
+    from ..likelihood import LikelihoodEstimator
 
-    return {"Estimator": grouped(likelihood_estimators().values())}
+    return {"Estimator": grouped(LikelihoodEstimator.specs().values())}
 
 
 def evaluate(

@@ -49,11 +49,12 @@ Examples:
 
 def groups() -> Groups:
     """Every setting of a run, its rule and its model."""
-    from .. import rules
-    from ..model_specs import model_specs
+    from ..model_specs import ModelSpec
+    from ..rules import RuleSpec
+    from ..samplers import KernelSpec
     from ..train import Config, run_settings
 
-    known: dict[str, Mapping[str, type]] = {"rule": rules.specs(), "model": model_specs()}
+    known: dict[str, Mapping[str, type]] = {"rule": RuleSpec.specs(), "model": ModelSpec.specs()}
     names = {
         name: [run_settings()[name]._replace(help=f"{run_settings()[name].help} ({', '.join(specs)})")] for name, specs in known.items()
     }
@@ -62,6 +63,7 @@ def groups() -> Groups:
         "Data": grouped([Config], ["data"]),
         "Model": {"model": names["model"], **grouped(known["model"].values())},
         "Rule": {"rule": names["rule"], **grouped(known["rule"].values())},
+        "Kernel": grouped(KernelSpec.specs().values()),
         "Training": grouped([Config], own),
     }
 
@@ -131,11 +133,11 @@ def result_lines(summary: dict[str, Any]) -> list[str]:
 
 
 def _default_place(config: Config) -> str:
-    from ..model_specs import model_specs
+    from ..model_specs import ModelSpec
     from ..specs import settings_of
 
     named = [config.model] if config.model else []
-    spec = model_specs()[config.model or "rbm"]
+    spec = ModelSpec.specs()[config.model or "rbm"]
     hidden = [str(config.model_settings.get("hidden", known.default))] if (known := settings_of(spec).get("hidden")) else []
     return "runs/" + "-".join([config.data.replace("/", "_"), str(config.rule), *named, *hidden, str(config.seed)])
 

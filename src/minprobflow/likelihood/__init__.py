@@ -1,13 +1,13 @@
 """Likelihoods with error bars and a verdict."""
 
-from .base import LikelihoodEstimator, LogPartitionEstimator, estimators, likelihood_estimators
+from .base import LikelihoodEstimator, LogPartitionEstimator, estimators
 from .comparison import Compared, compare
 from .csl import CSL
 from .estimate import Estimate
 from .evaluate import log_likelihood, log_partition, methods
 from .exact import exact_log_partition, exact_log_partition_and_gradient
 from .independent import independent_units
-from .pseudo import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
+from .pseudo import pseudo_log_likelihoods
 from .rows import free_energies, from_log_partition
 from .sandwich import AIS
 
@@ -25,10 +25,8 @@ __all__ = [
     "free_energies",
     "from_log_partition",
     "independent_units",
-    "likelihood_estimators",
     "log_likelihood",
     "log_partition",
     "methods",
     "pseudo_log_likelihoods",
-    "stochastic_pseudo_log_likelihoods",
 ]

@@ -94,7 +94,8 @@ def base_samples(key: Key[Array, ""], base: Model, n: int) -> Num[np.ndarray, "n
 
 @partial(jax.jit, static_argnames="n")
 def _base_samples(key: Key[Array, ""], base: Model, n: int) -> Num[Array, "n D"]:
-    return default_kernel(base)(key, base, jnp.zeros((n, base.space.size)))
+    kernel = default_kernel(base)
+    return kernel.step(key, base, kernel.init(key, base, jnp.zeros((n, base.space.size))))[0].v
 
 
 def base_log_partition(base: Model) -> float:

@@ -35,7 +35,8 @@ def transition(
     if isinstance(model, FastAnnealing):
         return model.anneal(key, base, v, beta_from, beta_to)
     before, after = model.between(base, beta_from), model.between(base, beta_to)
-    return default_kernel(after)(key, after, v), before.free_energy(v) - after.free_energy(v)
+    kernel = default_kernel(after)
+    return kernel.step(key, after, kernel.init(key, after, v))[0].v, before.free_energy(v) - after.free_energy(v)
 
 
 def anneal(

@@ -7,8 +7,7 @@ estimates log Z.
 
 from __future__ import annotations
 
-import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,8 +15,8 @@ import numpy as np
 from jaxtyping import Num
 
 from ..models.base import Model
-from ..plugins import discover
 from ..progress import Report
+from ..specs import Spec
 from .estimate import Estimate
 from .rows import from_log_partition
 
@@ -26,15 +25,11 @@ Progress = Report
 
 
 @dataclass(frozen=True)
-class LikelihoodEstimator(ABC):
+class LikelihoodEstimator(Spec):
     """Settings of an estimator of the mean log-likelihood of rows."""
 
-    name: ClassVar[str]
+    family: ClassVar[str] = "estimator"
     known: ClassVar[dict[str, type[LikelihoodEstimator]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        if "name" in cls.__dict__:
-            LikelihoodEstimator.known[cls.name] = cls
 
     @abstractmethod
     def log_likelihood(
@@ -57,12 +52,6 @@ class LogPartitionEstimator(LikelihoodEstimator):
         return from_log_partition(model, rows, self.log_partition(model, key, base, progress))
 
 
-def likelihood_estimators() -> dict[str, type[LikelihoodEstimator]]:
-    """Every known estimator by name."""
-    discover(sys.modules[__package__])
-    return dict(sorted(LikelihoodEstimator.known.items()))
-
-
 def estimators() -> dict[str, type[LogPartitionEstimator]]:
     """Every known estimator of log Z by name."""
-    return {name: cls for name, cls in likelihood_estimators().items() if issubclass(cls, LogPartitionEstimator)}
+    return {name: cls for name, cls in LikelihoodEstimator.specs().items() if issubclass(cls, LogPartitionEstimator)}

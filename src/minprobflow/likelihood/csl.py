@@ -22,7 +22,8 @@ from ..arguments import LARGEST, choice, whole
 from ..errors import InputError
 from ..models.base import Latent, Model
 from ..random_bits import as_key, subkey
-from ..samplers import block_gibbs, run
+from ..samplers import block_gibbs
+from ..samplers.engine import run
 from .base import MAX_CHAINS, LikelihoodEstimator, Progress
 from .estimate import Estimate, Verdict
 from .rows import over_examples
@@ -136,7 +137,7 @@ def _summary(sums: Float[np.ndarray, "2 groups n"], count: int) -> Result:
 
 
 def _advance(key: Key[Array, ""], model: Latent, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> tuple[Array, Array]:
-    v = run(key, model, v, steps, block_gibbs)
+    v = run(key, model, block_gibbs.init(key, model, v), steps, block_gibbs).v
     return v, model.sample_hidden(subkey(key, steps), v)
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from ..arguments import choice
 from ..enumeration import is_enumerable
 from ..models.base import Model, as_model
 from ..progress import Report, phases
 from ..random_bits import as_key
-from ..specs import check_settings
-from .base import LikelihoodEstimator, estimators, likelihood_estimators
+from .base import LikelihoodEstimator, estimators
 from .estimate import Estimate
 from .exact import MAX_UNITS
-
-Estimator = TypeVar("Estimator", bound=LikelihoodEstimator)
 
 
 def methods() -> list[str]:
@@ -23,7 +20,7 @@ def methods() -> list[str]:
     >>> methods()
     ['auto', 'ais', 'csl', 'exact', 'pseudo']
     """
-    return ["auto", *likelihood_estimators()]
+    return ["auto", *LikelihoodEstimator.names()]
 
 
 def log_partition(
@@ -53,7 +50,7 @@ def log_partition(
     choice("method", method, ("auto", *known), hint=" for log Z")
     name, settings = _chosen(model, method, settings)
     with phases(progress) as report:
-        return _made(known[name], settings).log_partition(model, as_key(seed, "seed"), base_data, report)
+        return known[name].find(name, settings, "AIS()").log_partition(model, as_key(seed, "seed"), base_data, report)
 
 
 def log_likelihood(
@@ -90,17 +87,12 @@ def log_likelihood(
     base_rows = None if base_data is None else model.space.check(base_data, "base data")
     name, settings = _chosen(model, method, settings)
     with phases(progress) as report:
-        return _made(likelihood_estimators()[name], settings).log_likelihood(model, rows, as_key(seed, "seed"), base_rows, report)
+        return LikelihoodEstimator.find(name, settings, "AIS()").log_likelihood(model, rows, as_key(seed, "seed"), base_rows, report)
 
 
 def _chosen(model: Model, method: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The estimator for "auto", and the settings it takes: those of AIS, which are checked even where none is needed."""
     if method != "auto" or not is_enumerable(model, MAX_UNITS):
         return ("ais" if method == "auto" else method), settings
-    _made(estimators()["ais"], settings)
+    LikelihoodEstimator.find("ais", settings, "AIS()")
     return "exact", {}
-
-
-def _made(cls: type[Estimator], settings: dict[str, Any]) -> Estimator:
-    check_settings(cls.__name__, cls, settings, likelihood_estimators())
-    return cls(**settings)

@@ -7,14 +7,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, Num
+from jax.tree_util import Partial
+from jaxtyping import Array, Float, Key, Num
 
-from ..models.base import Annealable, Model
-from ..random_bits import subkey
-from ..samplers import default_kernel, parallel_tempering
+from ..models.base import Model
+from ..samplers.base import AnyKernel, ChainState
+from ..samplers.engine import observe, total
 from .annealing import BLOCK
-
-LOOKS = 16  # at the free energies of tempered chains
 
 
 class Samples(NamedTuple):
@@ -24,27 +23,29 @@ class Samples(NamedTuple):
     r_hat: float
 
 
-def gibbs_samples(key: Key[Array, ""], model: Model, starts: Num[np.ndarray, "chains D"], steps: int) -> Samples:
-    """Long chains from the given starts."""
+def model_samples(key: Key[Array, ""], model: Model, kernel: AnyKernel, starts: Num[np.ndarray, "chains D"], steps: int) -> Samples:
+    """Long chains from the given starts, observed in the second half of their steps."""
     blocks = np.array_split(np.arange(len(starts)), -(-len(starts) // BLOCK))
-    runs = [_run(jax.random.fold_in(key, i), model, jnp.asarray(starts[b]).astype(float), jnp.asarray(steps)) for i, b in enumerate(blocks)]
+    runs = [_run(jax.random.fold_in(key, i), model, kernel, jnp.asarray(starts[b]).astype(float), steps) for i, b in enumerate(blocks)]
     states, means, variances = (np.concatenate([np.asarray(run[j]) for run in runs]) for j in range(3))
     return Samples(states.astype(model.space.dtype), r_hat(means, variances, steps // 2))
 
 
-def tempered_samples(
-    key: Key[Array, ""], model: Annealable, base: Model, starts: Num[np.ndarray, "chains D"], steps: int, rungs: int = 16
-) -> Samples:
-    """Chains that exchange states with chains at higher temperatures (parallel tempering)."""
-    betas = jnp.linspace(0.0, 1.0, rungs)
-    state = jnp.broadcast_to(jnp.asarray(starts).astype(float), (rungs, *starts.shape))
-    looks = []
-    for i, part in enumerate(np.array_split(np.arange(steps), min(LOOKS, steps))):
-        state = parallel_tempering(jax.random.fold_in(key, i), model, state, betas, len(part), base).states
-        looks.append(np.asarray(model.free_energy(state[-1]), np.float64))
-    later = np.asarray(looks[len(looks) // 2 :])
-    ratio = r_hat(later.mean(0), later.var(0, ddof=1), len(later)) if len(later) > 1 else float("inf")
-    return Samples(np.asarray(state[-1]).astype(model.space.dtype), ratio)
+def _run(key: Key[Array, ""], model: Model, kernel: AnyKernel, v: Float[Array, "chains D"], steps: int) -> tuple[Array, Array, Array]:
+    """The last states, and mean and variance of each chain's free energies."""
+    shift, observed = _free_energy(model, v), steps // 2  # sums of squares about the first one lose no digits
+    powers = total(Partial(_powers, shift))
+    state, sums = observe(key, model, kernel.init(key, model, v), observed, kernel, powers, burn_in=steps - observed)
+    first, second = sums / max(observed, 1)
+    return state.v, shift + first, jnp.maximum(second - first**2, 0.0)
+
+
+_free_energy = jax.jit(lambda model, v: model.free_energy(v))
+
+
+def _powers(shift: Float[Array, " chains"], model: Model, state: ChainState, info: object) -> Float[Array, "2 chains"]:
+    f = model.free_energy(state.v) - shift
+    return jnp.stack([f, f**2])
 
 
 def r_hat(means: Float[np.ndarray, " chains"], variances: Float[np.ndarray, " chains"], steps: int) -> float:
@@ -53,20 +54,3 @@ def r_hat(means: Float[np.ndarray, " chains"], variances: Float[np.ndarray, " ch
         return float("inf")  # energies beyond single precision: nothing can be said of them
     within = max(float(np.mean(variances, dtype=np.float64)), 1e-12)
     return float(np.sqrt((steps - 1) / max(steps, 1) + np.var(means, ddof=1, dtype=np.float64) / within))
-
-
-@jax.jit
-def _run(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> tuple[Array, Array, Array]:
-    kernel, burn_in = default_kernel(model), steps - steps // 2
-    shift = model.free_energy(v)  # sums of squares about this lose no digits
-
-    def step(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        v, first, second = carry
-        v = kernel(subkey(key, i), model, v)
-        f = jnp.where(i >= burn_in, model.free_energy(v) - shift, 0.0)
-        return v, first + f, second + f**2
-
-    zero = jnp.zeros_like(shift)
-    v, first, second = jax.lax.fori_loop(0, steps, step, (v, zero, zero))
-    count = jnp.maximum(steps // 2, 1).astype(shift.dtype)
-    return v, shift + first / count, jnp.maximum(second / count - (first / count) ** 2, 0.0)

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Num, UInt8
+from jaxtyping import Array, Float, Num, UInt8
 
-from ..connectivity import NeighbourFlow
-from ..connectivity.one_flip import flip_differences, log_odds_of_change
+from ..flow import NeighbourFlow, flip_differences, pseudo_likelihood
 from ..models.base import Model, as_model
 from ..spaces import discrete
 from .base import LikelihoodEstimator, Progress
@@ -44,14 +43,4 @@ def pseudo_log_likelihoods(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Floa
 
 @jax.jit
 def _all_units(model: Model, rows: UInt8[Array, "n D"]) -> Float[Array, " n"]:
-    flow = NeighbourFlow(flip_differences(model, rows.astype(float)))
-    return -jnp.sum(jax.nn.softplus(flow.log_odds_of_change()), 1)
-
-
-@jax.jit
-def stochastic_pseudo_log_likelihoods(key: Key[Array, ""], model: Model, rows: UInt8[Array, "n D"]) -> Float[Array, " n"]:
-    """D log p(v_i | rest) at one random unit of each row: right on average, at the cost of a free energy for each of its values."""
-    v = rows.astype(float)
-    sites = jax.random.randint(key, (v.shape[0],), 0, v.shape[1])
-    log_odds = jax.vmap(lambda row, site: log_odds_of_change(model, row[None], site)[0])(v, sites)
-    return -v.shape[1] * jax.nn.softplus(log_odds)
+    return -pseudo_likelihood.of_row(NeighbourFlow(flip_differences(model, rows.astype(float))))

@@ -16,16 +16,18 @@ from ..arguments import choice, number, whole
 from ..errors import InputError
 from ..models.base import Annealable, Model
 from ..random_bits import as_key
+from ..samplers import default_kernel, tempering
 from ..spaces import Discrete
 from . import schedules
 from .ais import forward, reverse, schedule
 from .base import MAX_CHAINS, LogPartitionEstimator, Progress
 from .estimate import Estimate
-from .model_samples import gibbs_samples, tempered_samples
+from .model_samples import model_samples
 from .starts import starts
 from .verdict import Sides, Targets, judged
 
 MAX_BETAS = 10**8
+RUNGS = 16  # of tempered sampling chains
 HOPELESS = 4  # give up doubling when this many times the budget would be needed
 
 
@@ -137,10 +139,8 @@ def _both_sides(
     steps = settings.sample_steps or max(len(betas), 1000)
     if progress:
         progress("sampling", 0.0)
-    if settings.samples == "tempering":
-        samples = tempered_samples(keys[2], model, base, everywhere, steps)
-    else:
-        samples = gibbs_samples(keys[2], model, everywhere, steps)
+    kernel = tempering(jnp.linspace(0.0, 1.0, RUNGS), base) if settings.samples == "tempering" else default_kernel(model)
+    samples = model_samples(keys[2], model, kernel, everywhere, steps)
     highs = {
         name: reverse(jax.random.fold_in(keys[3], i), model, *path, samples.states, _phase(progress, f"reverse AIS to {name}"))
         for i, (name, path) in enumerate(paths.items())
@@ -152,7 +152,7 @@ def _base_means(key: Key[Array, ""], model: Model, rows: np.ndarray | None) -> F
     """Of the data, smoothed; without data, of short chains from noise."""
     if rows is None:
         start = np.asarray(model.space.noise(key, 100)).astype(model.space.dtype)
-        rows = gibbs_samples(key, model, start, 100).states
+        rows = model_samples(key, model, default_kernel(model), start, 100).states
     return model.space.mean_features(rows)
 
 

@@ -181,12 +181,17 @@ class LogLinear(FastFlips, Annealable):
     """
 
     @abstractmethod
-    def recentred(self, offset: Float[Array, " D"]) -> Model:
-        """The parameters of the same model written in units less `offset`. Linear; undone by minus the same offset."""
+    def recentred(self, offset: Float[Array, " D *values"]) -> Model:
+        """The parameters of the same model written in features less `offset`. Linear; undone by minus the same offset."""
 
     @abstractmethod
-    def flip_curvatures(self, v: Float[Array, "B D"], weights: Float[Array, "B D"]) -> Model:
-        """For each parameter, the weighted sum of the squares of its derivative of `flip_differences`, v in recentred units."""
+    def flip_curvatures(self, x: Float[Array, "B D *values"], weights: Float[Array, "B D *others"]) -> Model:
+        """For each parameter, the weighted sum over flips of the squares of its derivative of `flip_differences`.
+
+        Args:
+            x: the examples' features less the offset.
+            weights: one per flip, laid out as `flip_differences`.
+        """
 
 
 class FastHeatBath(Model):

@@ -142,8 +142,8 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         # b'v + v'Jv/2 = (b + J offset)'(v - offset) + (v - offset)'J(v - offset)/2 + a constant
         return eqx.tree_at(lambda m: m.fields, self, self.fields + self.couplings @ offset)
 
-    def flip_curvatures(self, v: Float[Array, "B D"], weights: Float[Array, "B D"]) -> Ising:
-        by_unit = weights.T @ jnp.square(v)  # flip i changes with J_ij by +-v_j, and with b_i by +-1
+    def flip_curvatures(self, x: Float[Array, "B D"], weights: Float[Array, "B D"]) -> Ising:
+        by_unit = weights.T @ jnp.square(x)  # flip i changes with J_ij by +-v_j, and with b_i by +-1
         pairs, fields = jnp.triu(by_unit + by_unit.T, 1) / self.tau**2, jnp.sum(weights, 0) / self.tau**2
         return eqx.tree_at(lambda m: (m.pairs, m.fields), self, (pairs, fields))
 

@@ -15,10 +15,10 @@ from ..errors import InputError
 from ..numerics import along, as_states, floating
 from ..random_bits import categorical, subkey
 from ..spaces import Categorical
-from .base import Centrable, FastAnnealing, FastFlips, FastHeatBath, temperature
+from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
 
 
-class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
+class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
     r"""Units v_i in {0, ..., q-1}, i = 1..D, temperature tau.
 
     .. math::
@@ -136,10 +136,24 @@ class Potts(FastFlips, FastHeatBath, Centrable, FastAnnealing):
         return jnp.mean(self.space.features(v), 0)
 
     def centre(self, gradient: Potts, offsets: Float[Array, "D q"]) -> Potts:
-        # The centred model is E = -h'(x - f) - (x - f)'J(x - f)/2 with x one-hot, that is h = h_centred - J f.
+        # the gradient in features less their means, taken back to the plain parameters
         pairs = gradient.couplings - _pairs_only(gradient.fields[:, :, None, None] * offsets[None, None])
-        fields = gradient.fields - jnp.einsum("iajb,jb->ia", pairs, offsets)
-        return eqx.tree_at(lambda m: (m.fields, m.couplings), gradient, (fields, pairs))
+        return eqx.tree_at(lambda m: m.couplings, gradient, pairs).recentred(-offsets)
+
+    def recentred(self, offset: Float[Array, "D q"]) -> Potts:
+        # with one-hot x, h'x + x'Jx/2 = (h + J offset)'(x - offset) + (x - offset)'J(x - offset)/2 + a constant
+        moved = jnp.einsum("iajb,jb->ia", _pairs_only(self.couplings), offset)
+        return eqx.tree_at(lambda m: m.fields, self, self.fields + moved)
+
+    def flip_curvatures(self, x: Float[Array, "B D q"], weights: Float[Array, "B D others"]) -> Potts:
+        own = jnp.argmax(x, -1)  # offsets are frequencies, so that the value that a unit has is the largest entry
+        values = jnp.arange(x.shape[-1] - 1)
+        places = values[None, None] + (values[None, None] >= own[..., None]).astype(values.dtype)  # of the other values
+        rows, sites = jnp.arange(x.shape[0])[:, None], jnp.arange(x.shape[1])[None]
+        table = jnp.zeros_like(x).at[rows[..., None], sites[..., None], places].set(weights).at[rows, sites, own].set(jnp.sum(weights, -1))
+        # a flip to value a changes with h_i(a) by 1, and with J_ij(a, b) by x_j(b) / 2, of which there are two; its old value by minus that
+        by_unit = jnp.einsum("nia,njb->iajb", table, jnp.square(x)) / 2
+        return eqx.tree_at(lambda m: (m.fields, m.couplings), self, (jnp.sum(table, 0) / self.tau**2, _pairs_only(by_unit) / self.tau**2))
 
     def base(self, mean: Float[Array, "D q"]) -> Potts:
         return Potts(self.tau * self.space.logits(mean), jnp.zeros_like(self.couplings), self.tau)

@@ -1,15 +1,17 @@
 """The paper's learning rules, and any other that a file defines."""
 
-from ._registry import names, rule, specs
+from ._registry import names, rule
 from .base import Diagnostics, Rule, RuleSpec, join
 from .cd import CD
 from .exact import Exact
+from .flip_rule import FlipRule
 from .fmpf import FMPF
 from .fpmpf import FPMPF
 from .mpf_1flip import MPF1Flip
 from .particle_rule import ParticleRule
 from .pcd import PCD
 from .pmpf import PMPF
+from .pseudo_likelihood import PseudoLikelihood
 
 __all__ = [
     "CD",
@@ -19,12 +21,13 @@ __all__ = [
     "PMPF",
     "Diagnostics",
     "Exact",
+    "FlipRule",
     "MPF1Flip",
     "ParticleRule",
+    "PseudoLikelihood",
     "Rule",
     "RuleSpec",
     "join",
     "names",
     "rule",
-    "specs",
 ]

@@ -8,19 +8,16 @@ a file of this folder (or of a folder named in MINPROBFLOW_PLUGINS) is all it ta
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from abc import abstractmethod
+from typing import ClassVar, Generic, NamedTuple, Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
-from ..connectivity.base import Connectivity
-from ..errors import InputError
+from ..flow.base import Connect, Connectivity, F, Init, S
+from ..flow.objectives import Objective, probability_flow
 from ..models.base import Model
-from ..objectives import probability_flow
-from ..rates import OddFunction
+from ..specs import Spec
 
 
 class Diagnostics(NamedTuple):
@@ -30,45 +27,52 @@ class Diagnostics(NamedTuple):
     ess: Float[Array, "*steps"]  # effective share of the weights, in (0, 1]
 
 
-class Rule(NamedTuple):
-    """init(key, model, data) -> state; connect(key, model, state, batch) -> state;
-    loss(model, state, batch) -> (objective, (state, Diagnostics)), whose gradient in the model trains it."""
+@runtime_checkable
+class Loss(Protocol[S]):
+    """What training descends on."""
 
-    init: Callable[..., Any]
-    connect: Callable[..., Any]
-    loss: Callable[..., tuple[Array, tuple[Any, Diagnostics]]]
+    def __call__(self, model: Model, state: S, batch: Float[Array, "B D"], /) -> tuple[Float[Array, ""], tuple[S, Diagnostics]]:
+        """The objective, whose gradient in the model trains it; beside it, the state for the next update and what to report.
+
+        Args:
+            model: what is differentiated.
+            state: what `connect` returned.
+            batch: this update's examples.
+        """
+        ...
 
 
-def join(connectivity: Connectivity, objective: Callable[[Any], Array], o: OddFunction = jnp.zeros_like) -> Rule:
-    """A rule is a connectivity times an objective; `o` is the odd function that log J and the ESS are reported for."""
+@dataclasses.dataclass(frozen=True)
+class Rule(Generic[S]):
+    """Three pure functions, and a state (any pytree) that is part of the checkpoint."""
 
-    def loss(model: Model, state: Any, batch: Array) -> tuple[Array, tuple[Any, Diagnostics]]:
+    init: Init[S]
+    connect: Connect[S]
+    loss: Loss[S]
+
+
+def join(connectivity: Connectivity[S, F], objective: Objective[F]) -> Rule[S]:
+    """A rule is a connectivity times an objective."""
+
+    def loss(model: Model, state: S, batch: Float[Array, "B D"]) -> tuple[Float[Array, ""], tuple[S, Diagnostics]]:
         flow, state = connectivity.flow(model, state, batch)
-        diagnostics = Diagnostics(probability_flow(flow, o), flow.ess(o))
+        diagnostics = Diagnostics(probability_flow(flow), flow.ess())
         return objective(flow), (state, jax.lax.stop_gradient(diagnostics))
 
     return Rule(connectivity.init, connectivity.connect, loss)
 
 
 @dataclasses.dataclass(frozen=True)
-class RuleSpec(ABC):
+class RuleSpec(Spec):
     """Settings of a rule. Subclasses give it a `name` and say how to `build` it."""
 
-    name: ClassVar[str]
+    family: ClassVar[str] = "rule"
+    known: ClassVar[dict[str, type[RuleSpec]]] = {}
     default_rate: ClassVar[float] = 0.2
     """learning rate of plain descent that suits the scale of its gradient"""
-    known: ClassVar[dict[str, type[RuleSpec]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        if "name" not in cls.__dict__:
-            return
-        other = RuleSpec.known.setdefault(cls.name, cls)
-        if other.__module__ != cls.__module__:
-            raise InputError(f"two rules are named {cls.name!r}, in {other.__module__} and {cls.__module__}: rename one")
-        RuleSpec.known[cls.name] = cls
 
     @abstractmethod
-    def build(self, batch_size: int) -> Rule:
+    def build(self, batch_size: int) -> Rule[PyTree]:
         """The pure functions of this rule."""
 
     def check(self, model: Model) -> None:

@@ -1,6 +1,6 @@
 """Contrastive divergence, CD-k (Hinton 2002)."""
 
-from ..objectives import contrast
+from ..flow.objectives import contrast
 from .particle_rule import ParticleRule
 
 

@@ -1,6 +1,6 @@
 """Factored minimum probability flow, FMPF-k (section 4.2 of the paper)."""
 
-from ..objectives import probability_flow
+from ..flow.objectives import probability_flow
 from .particle_rule import ParticleRule
 
 

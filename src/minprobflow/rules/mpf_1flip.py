@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from ..arguments import flag
-from ..connectivity import one_flip
-from ..connectivity.base import Flow
-from ..models.base import Model
-from ..objectives import probability_flow
-from ..rates import OddFunction, check_odd, odd_function
-from ..spaces import discrete
-from .base import Rule, RuleSpec, join
+from ..flow import Connectivity, NeighbourFlow, RowMean, one_flip, plain_flow, probability_flow
+from ..flow.rates import OddFunction, check_odd, odd_function
+from .flip_rule import FlipRule
 
 
 @dataclass(frozen=True)
-class MPF1Flip(RuleSpec):
+class MPF1Flip(FlipRule):
     """Flow to all states one flip away. Deterministic: it draws nothing.
 
     With o other than zero the rates keep detailed balance, but the objective's minimum is not the true model.
@@ -38,13 +32,11 @@ class MPF1Flip(RuleSpec):
         check_odd(self.o)
         object.__setattr__(self, "log", flag("log", self.log))
 
-    def check(self, model: Model) -> None:
-        discrete(model.space, "MPF-1flip")
+    def objective(self) -> RowMean[NeighbourFlow]:
+        return probability_flow if self.log else plain_flow
 
-    def build(self, batch_size: int) -> Rule:
-        o = odd_function(self.o)
-        return join(one_flip(), partial(probability_flow if self.log else _plain_flow, o=o), o)
+    def connectivity(self) -> Connectivity[tuple[()], NeighbourFlow]:
+        return one_flip(odd_function(self.o))
 
-
-def _plain_flow(flow: Flow, o: OddFunction) -> Float[Array, ""]:
-    return jnp.exp(probability_flow(flow, o))
+    def convex(self) -> bool:
+        return odd_function(self.o) is jnp.zeros_like

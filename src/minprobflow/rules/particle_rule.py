@@ -1,19 +1,16 @@
-"""What the rules that draw particles have in common: all but where the particles start and what is made of the flow."""
+"""What the rules that draw particles have in common: all but where the particles start and how the flow becomes a loss."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Array
-
 from ..arguments import number, room, whole
-from ..connectivity import gibbs
-from ..connectivity.gibbs import Start
 from ..errors import InputError
+from ..flow import Objective, ParticleFlow, Particles, particles, probability_flow
+from ..flow.particles import Start
 from ..models.base import Model
-from ..objectives import probability_flow
+from ..samplers import KernelSpec, kernel_spec
 from .base import Rule, RuleSpec, join
 
 
@@ -22,7 +19,7 @@ class ParticleRule(RuleSpec):
     """Settings of the rules that draw particles. A subclass gives `name`, `start` and `objective`."""
 
     start: ClassVar[Start]
-    objective: ClassVar[Callable[..., Array]]
+    objective: ClassVar[Objective[ParticleFlow]]
 
     k: int = 5
     """sampling steps for each draw"""
@@ -32,6 +29,8 @@ class ParticleRule(RuleSpec):
     """number of particles; by default the batch size"""
     min_ess: float = 0.5
     """redraw when the effective share of the particles falls below this"""
+    kernel: str | KernelSpec = "auto"
+    """what steps: auto (block Gibbs where there is a hidden layer, else the heat bath), block-gibbs, heat-bath or tempering"""
 
     def __post_init__(self) -> None:
         for field in ("k", "refresh", "n_particles"):
@@ -39,6 +38,7 @@ class ParticleRule(RuleSpec):
             if field != "n_particles" or value is not None:
                 object.__setattr__(self, field, whole(f"{self.name}: {field}", value, 1))
         object.__setattr__(self, "min_ess", number(f"{self.name}: min_ess", self.min_ess, 0, 1, hint="it is a share of the particles"))
+        object.__setattr__(self, "kernel", kernel_spec(self.kernel))
         if self.start == "both" and self.n_particles == 1:
             raise InputError(f"{self.name}: n_particles=1, it needs at least 2: half start at the data, half persist")
 
@@ -54,7 +54,9 @@ class ParticleRule(RuleSpec):
     def check(self, model: Model) -> None:
         if self.n_particles is not None:
             room(f"{self.name}: the particles", self.n_particles, model.space.size)
+        kernel_spec(self.kernel).build(model)
 
-    def build(self, batch_size: int) -> Rule:
+    def build(self, batch_size: int) -> Rule[Particles]:
         n_particles = self.n_particles or max(batch_size, 2)
-        return join(gibbs(self.start, batch_size, n_particles, self.k, self.refresh, self.min_ess), type(self).objective)
+        drawn = {"batch_size": batch_size, "n_particles": n_particles, "k": self.k, "refresh": self.refresh}
+        return join(particles(self.start, self.kernel, **drawn, min_ess=self.min_ess), type(self).objective)

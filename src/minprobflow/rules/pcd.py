@@ -1,6 +1,6 @@
 """Persistent contrastive divergence, PCD-k, or stochastic maximum likelihood (Tieleman 2008)."""
 
-from ..objectives import contrast
+from ..flow.objectives import contrast
 from .particle_rule import ParticleRule
 
 

@@ -1,6 +1,6 @@
 """Persistent minimum probability flow, PMPF-k (section 4.3 of the paper)."""
 
-from ..objectives import probability_flow
+from ..flow.objectives import probability_flow
 from .particle_rule import ParticleRule
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from ..likelihood.base import Progress
 from ..models.base import Model
-from ..random_bits import subkey
-from ..samplers.kernels import Kernel, default_kernel
+from ..samplers import default_kernel
+from ..samplers.engine import trace, walk
 
 SHOWN = (0, 1, 10, 100, 1000)  # steps after which the states are kept
 STEPS = 3000
@@ -40,34 +38,19 @@ class Memory(NamedTuple):
 
 def run_chains(key: Key[Array, ""], model: Model, start: Float[Array, "chains D"], progress: Progress | None, phase: str) -> Chains:
     """Run for `STEPS` steps; keep the states at the steps of `SHOWN` and every free energy."""
-    kernel, v, states = default_kernel(model), start, []
-    energies = jnp.zeros((STEPS + 1, len(start))).at[0].set(model.free_energy(start))
+    kernel, states = default_kernel(model), []
     stops = sorted({*SHOWN, *range(0, STEPS, CHUNK), STEPS})
-    for begin, end in zip([0, *stops], stops, strict=False):
-        v, energies = _walk(key, model, v, energies, begin, end, kernel)
-        if end in SHOWN:
-            states.append(np.asarray(v))
+    for stop, chains, seen in walk(key, model, kernel.init(key, model, start), stops, kernel, FREE_ENERGY):
+        energies = seen
+        if stop in SHOWN:
+            states.append(np.asarray(chains.v))
         if progress:
-            progress(phase, end / STEPS)
-    return Chains(np.stack(states), np.asarray(energies, np.float64))
+            progress(phase, stop / STEPS)
+    every = jnp.concatenate([model.free_energy(start)[None], energies])
+    return Chains(np.stack(states), np.asarray(every, np.float64))
 
 
-@partial(jax.jit, static_argnames="kernel")
-def _walk(
-    key: Key[Array, ""],
-    model: Model,
-    v: Float[Array, "chains D"],
-    energies: Float[Array, "steps chains"],
-    begin: int | Array,
-    end: int | Array,
-    kernel: Kernel,
-) -> tuple[Array, Array]:
-    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        v, energies = carry
-        v = kernel(subkey(key, i), model, v, None)
-        return v, energies.at[i + 1].set(model.free_energy(v))
-
-    return jax.lax.fori_loop(begin, end, step, (v, energies))
+FREE_ENERGY = trace(lambda model, state, info: model.free_energy(state.v), STEPS)
 
 
 def memory(values: Float[np.ndarray, "steps chains"]) -> Memory:

@@ -8,7 +8,7 @@ from ..data import Dataset, load_dataset
 from ..data.registry import is_file
 from ..errors import InputError
 from ..model_files import load
-from ..model_specs import model_specs
+from ..model_specs import ModelSpec
 from ..models.base import Model
 from ..train import Config
 from .folder import RunFolder
@@ -43,5 +43,5 @@ def dataset_of(config: Config) -> Dataset:
     """The data that a configuration names. A file is read as its model needs it, unless options say how."""
     options = dict(config.data_options)
     if config.model is not None and is_file(config.data) and not options.keys() & {"threshold", "whole", "real"}:
-        options |= OF_VALUES[model_specs()[config.model].values]
+        options |= OF_VALUES[ModelSpec.specs()[config.model].values]
     return load_dataset(config.data, **options)

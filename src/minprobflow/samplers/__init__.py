@@ -1,10 +1,34 @@
-"""Markov chains that leave a model's distribution unchanged.
+"""Markov chains that leave a model's distribution unchanged: kernels, the engine that runs them, and what users run them for."""
 
-A kernel is a function (key, model, v, held) -> v over a batch of chains; `run` repeats it.
-"""
+from .auto import Auto, as_kernel, default_kernel
+from .base import Chains, ChainState, Kernel, KernelSpec, kernel, kernel_names, kernel_spec
+from .block_gibbs import BlockGibbs, block_gibbs
+from .chains import impute, sample
+from .expectations import Moments, moments
+from .heat_bath import HeatBath, heat_bath
+from .tempering import Tempered, Tempering, parallel_tempering, tempering
 
-from .chains import impute, run, sample
-from .kernels import Kernel, block_gibbs, default_kernel, heat_bath
-from .tempering import Tempering, parallel_tempering
-
-__all__ = ["Kernel", "Tempering", "block_gibbs", "default_kernel", "heat_bath", "impute", "parallel_tempering", "run", "sample"]
+__all__ = [
+    "Auto",
+    "BlockGibbs",
+    "ChainState",
+    "Chains",
+    "HeatBath",
+    "Kernel",
+    "KernelSpec",
+    "Moments",
+    "Tempered",
+    "Tempering",
+    "as_kernel",
+    "block_gibbs",
+    "default_kernel",
+    "heat_bath",
+    "impute",
+    "kernel",
+    "kernel_names",
+    "kernel_spec",
+    "moments",
+    "parallel_tempering",
+    "sample",
+    "tempering",
+]

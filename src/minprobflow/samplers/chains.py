@@ -1,67 +1,48 @@
-"""Running chains: for rules (`run`), for pictures (`sample`), for missing values (`impute`)."""
+"""What users run chains for: `sample` and `impute`."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, Num
+from jaxtyping import Array, Bool, Float, Key, Num
+from numpy.typing import ArrayLike
 
-from .. import arguments
-from ..arguments import function, room, whole
+from ..arguments import room, whole
 from ..errors import InputError
 from ..models.base import Model, as_model
-from ..numerics import as_states
-from ..random_bits import as_key, subkey
+from ..random_bits import as_key
 from ..tables import numbers
-from .kernels import Kernel, default_kernel
-
-
-def run(
-    key: Key[Array, ""],
-    model: Model,
-    v: Float[Array, "chains D"],
-    steps: int | Int[Array, ""],
-    kernel: Kernel,
-    held: Bool[Array, "#chains D"] | None = None,
-) -> Float[Array, "chains D"]:
-    """The chains after `steps` steps. Any number of steps, one compilation."""
-    steps = steps if isinstance(steps, jax.Array) else whole("steps", steps)
-    v = as_states(v, as_model(model).space.size, jnp.result_type(float))
-    held = held if held is None or isinstance(held, jax.Array) else _mask(held, v.shape)
-    return _run(as_key(key), model, v, steps, function("kernel", kernel, "a key, a model, states and a mask"), held)
-
-
-@partial(jax.jit, static_argnames="kernel")
-def _run(
-    key: Key[Array, ""],
-    model: Model,
-    v: Float[Array, "chains D"],
-    steps: int | Int[Array, ""],
-    kernel: Kernel,
-    held: Bool[Array, "#chains D"] | None,
-) -> Float[Array, "chains D"]:
-    return jax.lax.fori_loop(0, steps, lambda i, v: kernel(subkey(key, i), model, v, held), v)
+from .auto import as_kernel
+from .base import KernelLike
+from .engine import observe, run, total
 
 
 def sample(
     model: Model,
     n: int = 64,
     steps: int = 1000,
-    seed: int = 0,
-    start: Any = None,
-    held: Any = None,
-    kernel: Kernel | None = None,
+    seed: int | Key[Array, ""] = 0,
+    start: ArrayLike | None = None,
+    held: ArrayLike | None = None,
+    kernel: KernelLike = "auto",
 ) -> Num[np.ndarray, "n D"]:
     """Draw `n` states by running `n` independent chains for `steps` steps.
 
     Args:
+        model: what to sample.
+        n: how many chains.
+        steps: of each chain.
+        seed: a seed or a JAX key.
         start: rows to start from (then `n` is their number); by default uniformly random states.
         held: which units keep the values of `start` (a mask of shape (D,) or (n, D)): inpainting.
-        kernel: `block_gibbs` or `heat_bath`; by default what the model supports.
+        kernel: a name ("auto", "block-gibbs", "heat-bath", "tempering"), its settings such as `mpf.samplers.Tempering(rungs=8)`, or a
+            kernel of your own.
+
+    Returns:
+        The chains' last states, as rows of data.
 
     >>> import minprobflow as mpf
     >>> mpf.sample(mpf.RBM.init(0, 6, 4), n=3, steps=10).shape
@@ -69,7 +50,7 @@ def sample(
     """
     space = as_model(model, finite=True).space
     n, steps = whole("n", n, 1), whole("steps", steps)
-    key_start, key_run = jax.random.split(as_key(arguments.seed("seed", seed)))
+    key_start, key_run = jax.random.split(as_key(seed, "seed"))
     if held is not None and start is None:
         raise InputError("held units need values: pass the rows that hold them as start=")
     if start is None:
@@ -78,50 +59,53 @@ def sample(
     else:
         v = jnp.asarray(space.check(start, "start")).astype(float)
     mask = None if held is None else _mask(held, v.shape)
-    kernel = default_kernel(model) if kernel is None else kernel
-    return np.asarray(run(key_run, model, v, steps, kernel, mask)).astype(space.dtype)
+    chosen = as_kernel(kernel, model)
+    return np.asarray(run(key_run, model, chosen.init(key_start, model, v), steps, chosen, mask).v).astype(space.dtype)
 
 
-def impute(model: Model, incomplete: Any, steps: int = 1000, burn_in: int = 100, seed: int = 0) -> Float[np.ndarray, "n D"]:
+def impute(
+    model: Model,
+    incomplete: ArrayLike,
+    steps: int = 1000,
+    burn_in: int = 100,
+    seed: int | Key[Array, ""] = 0,
+    kernel: KernelLike = "auto",
+) -> Float[np.ndarray, "n D"]:
     """Fill in missing values (NaN, or masked in a masked array) with their probability of being 1 given the row's observed values.
 
-    Where units have more than two values, with the most probable one.
+    Where units have more than two values, with the most probable one; real ones with their mean.
 
-    Runs one chain a row with the observed units held, and averages its states after `burn_in` steps.
+    Args:
+        model: what the rows are drawn from.
+        incomplete: rows with missing values. One chain runs per row, with the observed units held.
+        steps: over which a chain's states are averaged.
+        burn_in: steps before those.
+        seed: a seed or a JAX key.
+        kernel: as in `sample`.
+
+    Returns:
+        The rows, completed.
+
+    >>> import minprobflow as mpf
+    >>> mpf.impute(mpf.Ising.init(2), [[1, float("nan")]], steps=2000).round(1).tolist()
+    [[1.0, 0.5]]
     """
     space = as_model(model, finite=True).space
     rows = numbers(incomplete, "incomplete", masked_as_nan=True).astype(np.float64)
     missing = np.isnan(rows)
-    v = space.check(np.where(missing, 0, rows), "incomplete")
+    v = jnp.asarray(space.check(np.where(missing, 0, rows), "incomplete")).astype(float)
     steps, burn_in = whole("steps", steps, 1), whole("burn_in", burn_in)
-    if not burn_in < steps:
-        raise InputError(f"burn_in={burn_in}, steps={steps}: burn_in must be at least 0 and less than steps")
-    key = as_key(arguments.seed("seed", seed))
-    means = _held_means(key, model, jnp.asarray(v).astype(float), ~missing, burn_in, steps, default_kernel(model))
-    return np.where(missing, space.best_guess(np.asarray(means)), rows)
+    key, chosen = as_key(seed, "seed"), as_kernel(kernel, model)
+    held = jnp.asarray(~missing)
+    _, sums = observe(key, model, chosen.init(key, model, v), steps, chosen, FEATURES, burn_in=burn_in, held=held)
+    return np.where(missing, space.best_guess(np.asarray(sums / steps)), rows)
 
 
-@partial(jax.jit, static_argnames="kernel")
-def _held_means(
-    key: Key[Array, ""],
-    model: Model,
-    v: Float[Array, "n D"],
-    held: Bool[Array, "n D"],
-    burn_in: int | Array,
-    steps: int | Array,
-    kernel: Kernel,
-) -> Float[Array, "n D *values"]:
-    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        v, total = carry
-        v = kernel(subkey(key, i), model, v, held)
-        return v, total + jnp.where(i >= burn_in, model.space.features(v), 0.0)
-
-    _, total = jax.lax.fori_loop(0, steps, step, (v, jnp.zeros_like(model.space.features(v))))
-    return total / (steps - burn_in)
+FEATURES = total(lambda model, state, info: model.space.features(state.v))
 
 
 def _mask(held: Any, shape: tuple[int, ...]) -> Bool[Array, "n D"]:
     mask = numbers(held, "held").astype(bool)
     if mask.shape not in (shape, shape[1:]):
-        raise InputError(f"held has shape {mask.shape}: pass one flag a unit {shape[1:]} or one a row and unit {shape}")
+        raise InputError(f"held has shape {mask.shape}: pass one flag per unit {shape[1:]} or one per row and unit {shape}")
     return jnp.broadcast_to(mask, shape)

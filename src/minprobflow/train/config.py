@@ -22,9 +22,10 @@ from .. import arguments, rules
 from ..arguments import choice, flag, number, whole
 from ..data import Dataset
 from ..errors import InputError
-from ..model_specs import ModelSpec, chosen_for, completed, model_spec, model_specs
+from ..model_specs import ModelSpec, chosen_for, completed, model_spec
 from ..models.base import Centrable, Model, as_model
 from ..rules import RuleSpec
+from ..samplers import KernelSpec
 from ..specs import Setting, near, settings_of, union
 from .optimizer import OPTIMIZERS, Rate, build, constant_rate, decaying_rate
 
@@ -87,14 +88,7 @@ class Config:
     @classmethod
     def of(cls, values: Mapping[str, Any] | None = None, source: str = "the settings", **more: Any) -> Config:
         """A configuration from settings by name, those of rule and model among them; what cannot work whatever the data is refused."""
-        own, known = run_settings(), spec_settings()
-        given: dict[str, dict[str, Any]] = {"": {}, **{name: {} for name in FAMILIES}}
-        for name, value in {**(values or {}), **more}.items():
-            family = next((family for family in FAMILIES if name in known[family]), "")
-            if name not in own and not family:
-                raise InputError(f"{source} has an unknown setting {name!r}{near(name, [*own, *(n for f in known.values() for n in f)])}")
-            setting = own[name] if name in own else settings_of(known[family][name][0])[name]
-            given["" if name in own else family][name] = setting.check(value, source)
+        given = _by_family({**(values or {}), **more}, source)
         config = cls(**{**given.pop(""), **given})
         config.rule_spec()
         if config.model is not None:
@@ -123,19 +117,19 @@ class Config:
     def resolved(self, data: Dataset) -> Config:
         """The same with the model named and every setting of rule and model stated: what a run records."""
         rule, model = self.rule_spec(), self.model_spec(data)
-        return dataclasses.replace(self, rule=rule.name, rule_settings=_fields(rule), model=model.name, model_settings=_fields(model))
+        return dataclasses.replace(self, rule=rule.name, rule_settings=rule.settings(), model=model.name, model_settings=model.settings())
 
     def resumed(self, wanted: Mapping[str, Any], place: str) -> Config:
         """The configuration to resume this recorded run with. The number of epochs may change, other settings must be the same."""
         recorded = self.flat()
-        asked = Config.of({"rule": self.rule, "model": self.model, **wanted}, "the command line").flat()
-        others = {name: asked[name] for name in wanted if name != "epochs" and asked[name] != recorded.get(name)}
+        asked = {name: value for given in _by_family(wanted, "the command line").values() for name, value in given.items()}
+        others = {name: value for name, value in asked.items() if name != "epochs" and value != recorded.get(name)}
         differ = "; ".join(f"{name} is {recorded.get(name)!r} there, not {value!r}" for name, value in others.items())
         if differ:
             raise InputError(
                 f"{place} was started with other settings: {differ}. Leave them out to resume it, or start another run with another --out"
             )
-        return dataclasses.replace(self, epochs=asked["epochs"] if "epochs" in wanted else self.epochs)
+        return dataclasses.replace(self, epochs=asked.get("epochs", self.epochs))
 
     def checked(self, model: Model, rows: np.ndarray) -> Config:
         """This configuration with the defaults filled in; raises on what cannot work with this model and these rows."""
@@ -207,7 +201,7 @@ class Config:
     def record(self) -> dict[str, Any]:
         """What a resumed `fit` must share, as plain values (after `checked`). The number of epochs may be raised."""
         shared = {name: _plain(getattr(self, name)) for name in fit_settings() if name not in ("rule", "epochs", "seed")}
-        return {"rule": {self.rule_spec().name: {name: _plain(value) for name, value in _fields(self.rule_spec()).items()}}, **shared}
+        return {"rule": {self.rule_spec().name: {name: _plain(value) for name, value in self.rule_spec().settings().items()}}, **shared}
 
     def arguments(self) -> dict[str, Any]:
         """What to call `fit` with, beside the model and the data."""
@@ -233,8 +227,11 @@ def fit_settings() -> dict[str, Setting]:
 
 
 def spec_settings() -> dict[str, dict[str, list[type]]]:
-    """For rule and model: every setting that one of them has, and those that have it."""
-    found = {"rule_settings": union(rules.specs().values()), "model_settings": union(model_specs().values())}
+    """For rule (with its kernel) and model: every setting that one of them has, and those that have it."""
+    found = {
+        "rule_settings": union([*RuleSpec.specs().values(), *KernelSpec.specs().values()]),
+        "model_settings": union(ModelSpec.specs().values()),
+    }
     taken = dict.fromkeys(run_settings(), "the run's")
     for family, settings in found.items():
         for name, having in settings.items():
@@ -258,8 +255,17 @@ def stated(file: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, **{name: value for name, value in changes.items() if value is not None}}
 
 
-def _fields(spec: Any) -> dict[str, Any]:
-    return {name: getattr(spec, name) for name in settings_of(cast(type, type(spec)))}
+def _by_family(values: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
+    """Settings sorted by whose they are: under "" the run's own, else the rule's or the model's; each of the right type."""
+    own, known = run_settings(), spec_settings()
+    given: dict[str, dict[str, Any]] = {"": {}, **{name: {} for name in FAMILIES}}
+    for name, value in values.items():
+        family = next((family for family in FAMILIES if name in known[family]), "")
+        if name not in own and not family:
+            raise InputError(f"{source} has an unknown setting {name!r}{near(name, [*own, *(n for f in known.values() for n in f)])}")
+        setting = own[name] if name in own else settings_of(known[family][name][0])[name]
+        given["" if name in own else family][name] = setting.check(value, source)
+    return given
 
 
 def _plain(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """`fit_convex`: where the objective is convex, go to its minimum and say so.
 
-MPF-1flip and the pseudo-likelihood are sums of convex functions of F(x) - F(flip_i x). Where F is linear in the
+The rules with one-flip connectivity are means over rows of sums of convex functions of F(x) - F(flip_i x). Where F is linear in the
 parameters there is one minimum, and no learning rate, batch size or number of epochs to choose. Equal rows are counted
-once. The search goes on in centred units scaled by their curvature, in double precision.
+once. The search runs in centred features scaled by their curvature, in double precision.
 """
 
 from __future__ import annotations
@@ -11,35 +11,28 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, PyTree, UInt8
+from numpy.typing import ArrayLike
 
-from ..arguments import choice, flag, number, whole
+from ..arguments import flag, number, whole
 from ..errors import InputError
+from ..flow import NeighbourFlow, RowMean
 from ..models.base import LogLinear, Model, as_model
-from ..numerics import as_float64, double_precision, sum_softplus
+from ..numerics import as_float64, double_precision
+from ..rules import FlipRule, RuleSpec
+from ..rules import rule as find_rule
+from ..spaces import discrete
 from ..tables import numbers
 from .owlqn import Iterate, Vector, minimise, pseudo_gradient
 
-ENTRIES = 2**14  # rows x units at a time: what fits a core's cache
-
-
-class FlipObjective(NamedTuple):
-    """outer(sum over rows of the row's share times over_units(F(x) - F(flip_i x)))."""
-
-    over_units: Callable[[Array], Array]
-    outer: Callable[[Array], Array]
-
-
-OBJECTIVES = {
-    "mpf-1flip": FlipObjective(lambda differences: jnp.sum(jnp.exp(differences / 2), -1), jnp.log),  # log J, as in the rule of that name
-    "pseudo-likelihood": FlipObjective(sum_softplus, lambda total: total),  # -sum_i log p(x_i | all others)
-}
+ENTRIES = 2**14  # rows x features at a time: what fits a core's cache
+Sums = TypeVar("Sums")
 
 
 class ConvexFit(NamedTuple):
@@ -58,38 +51,48 @@ class ConvexFit(NamedTuple):
 
 def fit_convex(
     model: Model,
-    data: Any,
-    objective: str = "mpf-1flip",
+    data: ArrayLike,
+    rule: str | RuleSpec = "mpf-1flip",
     *,
-    counts: Any = None,
+    counts: ArrayLike | None = None,
     l1: float = 0.0,
     l2: float = 0.0,
     tolerance: float = 1e-5,
     max_iterations: int = 1000,
     progress: bool | None = None,
 ) -> ConvexFit:
-    """Minimise a convex objective to convergence, by L-BFGS; with L1, by its orthant-wise form.
+    """Minimise a rule's objective to convergence where it is convex, by L-BFGS; with L1, by its orthant-wise form.
 
     Args:
-        model: a model whose free energy is linear in its parameters, such as `mpf.Ising`; the search starts there.
-        data: rows of 0 and 1 of any dtype, shape (examples, units).
-        objective: "mpf-1flip" or "pseudo-likelihood".
+        model: a model whose free energy is linear in its parameters, `mpf.Ising` or `mpf.Potts`; the search starts there.
+        data: rows of what the model's units can hold, of any dtype, shape (examples, units).
+        rule: "mpf-1flip" or "pseudo-likelihood", or an object such as `mpf.MPF1Flip(log=False)`.
         counts: how often each row was seen; by default once.
-        l1, l2: penalties l1 * sum|J| + l2 * sum J^2 on the couplings (not the fields). With L1 many are exactly zero.
+        l1: strength of the penalty l1 * sum|J| on the couplings (not the fields). With it many are exactly zero.
+        l2: strength of the penalty l2 * sum J^2 on the couplings.
         tolerance: stop when the gradient's norm, relative to that at independent units, is this small.
         max_iterations: give up after so many (`converged` is then False).
         progress: show a line per iteration; by default on a terminal.
+
+    Returns:
+        The model at the minimum, whether it was reached, and how.
 
     >>> import minprobflow as mpf
     >>> digits = mpf.load_dataset("digits").train
     >>> fit = mpf.fit_convex(mpf.Ising.init(64, digits), digits, l2=1e-4)
     >>> fit.converged, fit.model.couplings.shape
     (True, (64, 64))
+
+    References:
+        Sohl-Dickstein, Battaglino & DeWeese 2011; Besag 1975; Andrew & Gao 2007 (L1).
     """
     as_model(model, finite=True)
     if not isinstance(model, LogLinear):
-        raise InputError(f"the objective is not known to be convex for {type(model).__name__}: use mpf.fit, or a model such as mpf.Ising")
-    choice("objective", objective, OBJECTIVES)
+        raise InputError(f"the objective is not known to be convex for {type(model).__name__}: use mpf.fit, or mpf.Ising or mpf.Potts")
+    spec = find_rule(rule)
+    if not isinstance(spec, FlipRule) or not spec.convex():
+        raise InputError(f'the objective of {spec} is not convex: use mpf-1flip with o="zero", or pseudo-likelihood, or mpf.fit')
+    spec.check(model)
     l1, l2, tolerance = number("l1", l1, 0), number("l2", l2, 0), number("tolerance", tolerance, above=0)
     max_iterations = whole("max_iterations", max_iterations, 1)
     if progress is not None:
@@ -97,22 +100,23 @@ def fit_convex(
     rows, share = counted(model.space.check(data), counts)
     show = progress or (progress is None and sys.stderr.isatty())
     with double_precision():
-        problem = _Problem(model, rows, share, OBJECTIVES[objective], l1, l2)
+        problem = _Problem(model, rows, share, spec, l1, l2)
         return _searched(problem, model, tolerance, max_iterations, show)
 
 
 class _Problem:
-    """The objective as a function of a vector: the parameters of the model in units less the data's means."""
+    """The objective as a function of a vector: the parameters of the model in features less the data's means."""
 
-    def __init__(self, model: LogLinear, rows: UInt8[np.ndarray, "n D"], share: Vector, objective: FlipObjective, l1: float, l2: float):
-        width = rows.shape[1]
+    def __init__(self, model: LogLinear, rows: UInt8[np.ndarray, "n D"], share: Vector, rule: FlipRule, l1: float, l2: float):
+        width = int(np.prod(discrete(model.space, rule.name).neighbours))
         size = max(min(ENTRIES // width, len(rows)), 1)
         padding = -len(rows) % size  # rows of no weight fill the last block
-        blocks = np.pad(rows, ((0, padding), (0, 0))).reshape(-1, size, width), np.pad(share, (0, padding)).reshape(-1, size)
-        self.data = _Data(*map(jnp.asarray, (*blocks, share @ rows)))
-        self.unique_rows, self.objective = len(rows), objective
+        blocks = np.pad(rows, ((0, padding), (0, 0))).reshape(-1, size, rows.shape[1]), np.pad(share, (0, padding)).reshape(-1, size)
+        self.data = _Blocks(*map(jnp.asarray, blocks))
+        self.unique_rows, self.rule = len(rows), rule
         self.given = as_float64(model)
-        self.start, self.independent, curvatures = map(np.asarray, _prepared(self.given, self.data, objective))
+        self.mean, *vectors = _prepared(self.given, self.data, rule)
+        self.start, self.independent, curvatures = map(np.asarray, vectors)
         penalised = zip(jax.tree.leaves(model.penalised()), jax.tree.leaves(model), strict=True)
         on = np.concatenate([np.full(leaf.size, float(flag)) for flag, leaf in penalised])
         self.l1, self.l2 = l1 * on, l2 * on
@@ -121,33 +125,32 @@ class _Problem:
 
     def smooth(self, x: Vector) -> tuple[float, Vector]:
         """All but the L1 penalty, and its gradient."""
-        value, gradient = _value_and_gradient(x, self.given, self.data, self.objective)
+        value, gradient = _value_and_gradient(x, self.given, self.data, self.mean, self.rule)
         return float(value) + self.l2 @ x**2, np.asarray(gradient) + 2 * self.l2 * x
 
     def gradient_norm(self, x: Vector, gradient: Vector) -> float:
         """That of the plain parameters' gradient."""
-        plain = np.asarray(_plain_gradient(gradient, self.given, self.data.mean))
+        plain = np.asarray(_plain_gradient(gradient, self.given, self.mean))
         return float(np.linalg.norm(pseudo_gradient(x, plain, self.l1)))
 
     def model(self, x: Vector, like: Model) -> Model:
         """The plain model, in the precision of the one that was given."""
-        found = _plain(x, self.given, self.data.mean)
+        found = _plain(x, self.given, self.mean)
         return jax.tree.map(lambda leaf, given: jnp.asarray(np.asarray(leaf), given.dtype), found, like)
 
 
-class _Data(NamedTuple):
-    """Distinct rows in blocks, the share of the data that each makes up, and the means of the units."""
+class _Blocks(NamedTuple):
+    """Distinct rows in blocks, and the share of the data that each makes up."""
 
     rows: UInt8[Array, "blocks n D"]
     share: Float[Array, "blocks n"]
-    mean: Float[Array, " D"]
 
-    def sums(self, function: Callable[[Array, Array], Any]) -> Any:
+    def sums(self, function: Callable[[Array, Array], Sums]) -> Sums:
         """function(rows, share) summed over the blocks."""
         first = jax.eval_shape(function, self.rows[0].astype(self.share.dtype), self.share[0])
         zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), first)
 
-        def add(total: Any, block: tuple[Array, Array]) -> tuple[Any, None]:
+        def add(total: Sums, block: tuple[Array, Array]) -> tuple[Sums, None]:
             rows, share = block
             return jax.tree.map(jnp.add, total, function(rows.astype(share.dtype), share)), None
 
@@ -170,59 +173,73 @@ def _searched(problem: _Problem, given: Model, tolerance: float, max_iterations:
     return ConvexFit(model, norm <= tolerance, iterations, at.evaluations, norm, total, problem.unique_rows, history)
 
 
-def counted(rows: UInt8[np.ndarray, "n D"], counts: Any) -> tuple[UInt8[np.ndarray, "m D"], Float[np.ndarray, " m"]]:
+def counted(rows: UInt8[np.ndarray, "n D"], counts: ArrayLike | None) -> tuple[UInt8[np.ndarray, "m D"], Float[np.ndarray, " m"]]:
     """Distinct rows and the share of the data that each makes up."""
     weights = np.ones(len(rows)) if counts is None else numbers(counts, "counts").astype(np.float64)
     if weights.shape != (len(rows),) or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
         raise InputError(f"counts must be {len(rows)} numbers that are not negative, one per row, and not all zero")
-    packed = np.packbits(rows, axis=1)
+    packed = np.packbits(rows, axis=1) if rows.max() < 2 else rows
     words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)  # sorting words is faster than sorting bytes
     keys = words[:, 0] if words.shape[1] == 1 else words
     _, first, group = np.unique(keys, return_index=True, return_inverse=True, axis=0)
     return rows[first], np.bincount(group.ravel(), weights, len(first)) / weights.sum()
 
 
-@partial(jax.jit, static_argnames="objective")
-def _prepared(model: Any, data: _Data, objective: FlipObjective) -> tuple[Array, Array, Array]:
-    """As vectors in centred units: the model, independent units with the data's means, and the Hessian's diagonal there.
-
-    The diagonal lacks what `outer` takes off it, and so is never too small.
+@partial(jax.jit, static_argnames="rule")
+def _prepared(model: LogLinear, data: _Blocks, rule: FlipRule) -> tuple[Array, Array, Array, Array]:
+    """The means of the features; and as vectors in centred features the model, independent units with these means, and the
+    Hessian's diagonal there. The diagonal lacks what a log takes off it, and so is never too small.
     """
-    second = jax.vmap(jax.vmap(jax.grad(jax.grad(lambda difference: objective.over_units(difference[None])))))
-    n = data.share.size
-    independent = model.base((data.mean * n + 0.5) / (n + 1))  # never a mean of 0 or 1
+    space, n, objective = model.space, data.share.size, rule.objective()
+    mean = data.sums(lambda v, share: jnp.tensordot(share, space.features(v), 1))
+    independent = cast(LogLinear, model.base((n * mean + space.even_means()) / (n + 1)))  # no frequency is 0 or 1
 
-    def block(v: Array, share: Array) -> tuple[Array, Any]:
-        differences = independent.flip_differences(v)
-        curvatures = independent.flip_curvatures(v - data.mean[None], share[:, None] * second(differences))
-        return share @ objective.over_units(differences), curvatures
+    def block(v: Array, share: Array) -> tuple[Array, PyTree]:
+        flow, _ = rule.connectivity().flow(independent, (), v)
+        weights = share.reshape(-1, *[1] * (flow.differences.ndim - 1)) * _second_derivatives(objective, flow)
+        return share @ objective.averaged(flow), independent.flip_curvatures(space.features(v) - mean[None], weights)
 
     total, curvatures = data.sums(block)
-    models = model.recentred(data.mean), independent.recentred(data.mean), curvatures
-    start, base, diagonal = (ravel_pytree(m)[0] for m in models)
-    return start, base, jax.grad(objective.outer)(total) * diagonal
+    start, base, diagonal = (ravel_pytree(m)[0] for m in (model.recentred(mean), independent.recentred(mean), curvatures))
+    return mean, start, base, jax.grad(objective.of_mean)(total) * diagonal
 
 
-@partial(jax.jit, static_argnames="objective")
-def _value_and_gradient(x: Float[Array, " n"], like: Any, data: _Data, objective: FlipObjective) -> tuple[Float[Array, ""], Array]:
-    plain, back = jax.vjp(lambda x: _plain(x, like, data.mean), x)
+def _second_derivatives(objective: RowMean[NeighbourFlow], flow: NeighbourFlow) -> Float[Array, "n D *others"]:
+    """Of what is averaged, in each difference. It is a sum over units, so that all units can be looked at together."""
+    differences = flow.differences
+    first = jax.grad(lambda differences: jnp.sum(objective.averaged(flow._replace(differences=differences))))
+    others = jnp.ones((1, 1)) if differences.ndim == 2 else jnp.eye(differences.shape[2])
 
-    def block(v: Array, share: Array) -> tuple[Array, Any]:
-        return jax.value_and_grad(lambda model: share @ objective.over_units(model.flip_differences(v)))(plain)
+    def along(other: Float[Array, " others"]) -> Float[Array, "n D *others"]:
+        direction = jnp.broadcast_to(other.reshape([1] * (differences.ndim - other.ndim) + [-1]), differences.shape)
+        return direction * jax.jvp(first, (differences,), (direction,))[1]
+
+    return jnp.sum(jax.vmap(along)(others), 0)
+
+
+@partial(jax.jit, static_argnames="rule")
+def _value_and_gradient(
+    x: Float[Array, " n"], like: LogLinear, data: _Blocks, mean: Float[Array, " D *values"], rule: FlipRule
+) -> tuple[Float[Array, ""], Float[Array, " n"]]:
+    plain, back = jax.vjp(lambda x: _plain(x, like, mean), x)
+    objective, flow_of = rule.objective(), rule.connectivity().flow
+
+    def block(v: Array, share: Array) -> tuple[Array, PyTree]:
+        return jax.value_and_grad(lambda model: share @ objective.averaged(flow_of(model, (), v)[0]))(plain)
 
     total, gradient = data.sums(block)
-    value, slope = jax.value_and_grad(objective.outer)(total)
+    value, slope = jax.value_and_grad(objective.of_mean)(total)
     return value, slope * back(gradient)[0]
 
 
 @jax.jit
-def _plain(x: Float[Array, " n"], like: Any, mean: Float[Array, " D"]) -> Any:
-    """The plain model of a vector in centred units; `like` gives its structure."""
+def _plain(x: Float[Array, " n"], like: LogLinear, mean: Float[Array, " D *values"]) -> Model:
+    """The plain model of a vector in centred features; `like` gives its structure."""
     return ravel_pytree(like)[1](x).recentred(-mean)
 
 
 @jax.jit
-def _plain_gradient(gradient: Float[Array, " n"], like: Any, mean: Float[Array, " D"]) -> Float[Array, " n"]:
-    """The gradient in the plain parameters, of one in centred units: through d(centred)/d(plain)."""
+def _plain_gradient(gradient: Float[Array, " n"], like: LogLinear, mean: Float[Array, " D *values"]) -> Float[Array, " n"]:
+    """The gradient in the plain parameters, of one in centred features: through d(centred)/d(plain)."""
     back = jax.vjp(lambda model: ravel_pytree(model.recentred(mean))[0], like)[1]
     return ravel_pytree(back(gradient)[0])[0]

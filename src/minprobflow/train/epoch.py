@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Num
 
-from ..connectivity.one_flip import log_odds_of_change
+from ..flow.one_flip import log_odds_of_change
 from ..models.base import Latent, Model
 from ..numerics import squared_norm
 from ..random_bits import bits, subkey

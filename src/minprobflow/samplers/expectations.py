@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
+from numpy.typing import ArrayLike
 
-from . import arguments
-from .arguments import room, shown, whole
-from .enumeration import log_partition
-from .errors import InputError
-from .models.base import Model, as_model
-from .numerics import as_float64, double_precision
-from .random_bits import as_key, subkey
-from .samplers import default_kernel, run
-from .spaces import discrete
+from ..arguments import room, shown, whole
+from ..enumeration import log_partition
+from ..errors import InputError
+from ..models.base import Model, as_model
+from ..numerics import as_float64, double_precision
+from ..random_bits import as_key
+from ..spaces import discrete
+from .auto import as_kernel
+from .base import AnyKernel, ChainState, KernelLike
+from .engine import observe, total
 
 MAX_UNITS = 20
 CHUNK = 2**12
@@ -43,14 +45,30 @@ class Moments(NamedTuple):
 
 
 def moments(
-    model: Model, method: str = "auto", *, chains: int = 1000, burn_in: int = 200, steps: int = 1000, start: Any = None, seed: int = 0
+    model: Model,
+    method: str = "auto",
+    *,
+    chains: int = 1000,
+    burn_in: int = 200,
+    steps: int = 1000,
+    start: ArrayLike | None = None,
+    seed: int | Key[Array, ""] = 0,
+    kernel: KernelLike = "auto",
 ) -> Moments:
     """Means and pairwise moments of a model.
 
     Args:
+        model: any model.
         method: "exact" (up to 20 units), "sampled", or "auto": exact where it can be had.
-        chains, burn_in, steps: independent chains; each is averaged over `steps` steps after `burn_in`.
+        chains: number of independent chains, if sampled.
+        burn_in: steps of each chain before those that are averaged.
+        steps: over which each chain is averaged.
         start: rows that the chains start from, in turn; by default uniformly random states (real units: standard normal).
+        seed: a seed or a JAX key.
+        kernel: as in `mpf.sample`.
+
+    Returns:
+        E[v_i v_j] with its standard error.
 
     >>> import minprobflow as mpf
     >>> mpf.moments(mpf.Ising.init(3)).pairs.round(6).tolist()
@@ -63,25 +81,35 @@ def moments(
             f"method={shown(method)} for {model.space.size} units: use auto, sampled, or (up to {MAX_UNITS} binary units) exact"
         )
     chains, burn_in, steps = whole("chains", chains, GROUPS), whole("burn_in", burn_in), whole("steps", steps, 1)
-    seed = arguments.seed("seed", seed)
+    key, chosen = as_key(seed, "seed"), as_kernel(kernel, model)
     if method == "sampled" or not small:
-        return _sampled(model, chains, burn_in, steps, start, seed)
+        return _sampled(key, model, chosen, chains, burn_in, steps, start)
     with double_precision():
         pairs = np.asarray(_exact(as_float64(model)))
     return Moments(pairs, np.zeros_like(pairs), "exact")
 
 
-def _sampled(model: Model, chains: int, burn_in: int, steps: int, start: Any, seed: int) -> Moments:
+def _sampled(
+    key: Key[Array, ""], model: Model, kernel: AnyKernel, chains: int, burn_in: int, steps: int, start: ArrayLike | None
+) -> Moments:
     shape = (-(-chains // GROUPS) * GROUPS, model.space.size)
     room("the samples", *shape)
-    key_start, key_burn, key_run = jax.random.split(as_key(seed, "seed"), 3)
+    key_start, key_run = jax.random.split(key)
     if start is None:
         v = model.space.noise(key_start, shape[0])
     else:
         v = jnp.asarray(np.resize(model.space.check(start, "start"), shape)).astype(float)
-    v = run(key_burn, model, v, burn_in, default_kernel(model))
-    groups = np.asarray(_averages(key_run, model, v, jnp.asarray(steps)), np.float64)
+    _, sums = observe(key_run, model, kernel.init(key_start, model, v), steps, kernel, PAIRS, burn_in=burn_in)
+    groups = np.asarray(sums, np.float64) / steps
     return Moments(groups.mean(0), groups.std(0, ddof=1) / np.sqrt(GROUPS), "sampled")
+
+
+def _pairs(model: Model, state: ChainState, info: object) -> Float[Array, "groups D D"]:
+    grouped = state.v.reshape(GROUPS, -1, state.v.shape[1])
+    return jnp.swapaxes(grouped, 1, 2) @ grouped / grouped.shape[1]
+
+
+PAIRS = total(_pairs)
 
 
 @jax.jit
@@ -97,17 +125,3 @@ def _exact(model: Model) -> Float[Array, "D D"]:
 
     zero = jnp.zeros((space.size, space.size))
     return jax.lax.scan(add, zero, jnp.arange(0, space.n_states, chunk))[0]
-
-
-@jax.jit
-def _averages(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> Float[Array, "groups D D"]:
-    kernel = default_kernel(model)
-
-    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        v, total = carry
-        v = kernel(subkey(key, i), model, v)
-        grouped = v.reshape(GROUPS, -1, v.shape[1])
-        return v, total + jnp.swapaxes(grouped, 1, 2) @ grouped / grouped.shape[1]
-
-    _, total = jax.lax.fori_loop(0, steps, step, (v, jnp.zeros((GROUPS, v.shape[1], v.shape[1]), v.dtype)))
-    return total / steps.astype(v.dtype)

@@ -12,14 +12,24 @@ from jaxtyping import Array, Float, Int
 from ..models.base import FastFlips, Model
 from ..spaces import discrete
 from .base import Connectivity, NeighbourFlow
+from .rates import OddFunction
 
 
-def one_flip() -> Connectivity:
-    """Every data state is connected to all states in which one unit differs. Nothing is drawn, nothing is kept."""
+def one_flip(o: OddFunction = jnp.zeros_like) -> Connectivity[tuple[()], NeighbourFlow]:
+    """Every data state is connected to all states in which one unit differs. Nothing is drawn, nothing is kept.
+
+    Args:
+        o: the odd function of the rates (Theorem 1).
+
+    >>> import minprobflow as mpf
+    >>> flow, _ = one_flip().flow(mpf.Ising.init(3), (), jnp.zeros((2, 3)))
+    >>> flow.differences.shape
+    (2, 3)
+    """
     return Connectivity(
         init=lambda key, model, data: (),
         connect=lambda key, model, state, batch: state,
-        flow=lambda model, state, batch: (NeighbourFlow(flip_differences(model, batch)), state),
+        flow=lambda model, state, batch: (NeighbourFlow(flip_differences(model, batch), o), state),
     )
 
 

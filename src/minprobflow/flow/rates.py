@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .arguments import choice
-from .errors import InputError
+from ..arguments import choice
+from ..errors import InputError
 
 OddFunction = Callable[[Array], Array]
 

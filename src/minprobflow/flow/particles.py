@@ -1,4 +1,4 @@
-"""Connectivity to particles drawn from the model by k sampling steps (sections 4.2 and 4.3 of the paper).
+"""Connectivity to particles drawn from the model by k steps of a kernel (sections 4.2 and 4.3 of the paper).
 
 theta_old is the model the particles were drawn from. Particles and theta_old are renewed together, every `refresh`
 updates, or sooner when the weights that correct for their age leave too few effective particles or examples.
@@ -15,7 +15,9 @@ from jaxtyping import Array, Float, Int, Key, Num
 from ..arguments import choice, number, whole
 from ..models.base import Model
 from ..numerics import any_replica
-from ..samplers import default_kernel, run
+from ..samplers.auto import as_kernel
+from ..samplers.base import ChainState, KernelLike
+from ..samplers.engine import run
 from .base import Connectivity, ParticleFlow
 
 Start = Literal["data", "particles", "both"]
@@ -24,17 +26,37 @@ Start = Literal["data", "particles", "both"]
 class Particles(NamedTuple):
     """Negative particles and what is needed to weigh them."""
 
-    states: Float[Array, "*replicas S D"]
-    model_old: Model | None  # None where each update draws anew and thus knows its batch:
+    chains: ChainState  # the kernel's state
+    model_old: Model | None  # None where each update draws new ones and thus knows its batch:
     data_old: Float[Array, "*replicas B"] | None  # F of the batch at theta_old is kept then
     free_energy_old: Float[Array, "*replicas S"]
     age: Int[Array, "*replicas"]
 
+    @property
+    def states(self) -> Float[Array, "*replicas S D"]:
+        """Where the particles are."""
+        return self.chains.v
 
-def gibbs(start: Start, batch_size: int, n_particles: int, k: int = 1, refresh: int = 1, min_ess: float = 0.5) -> Connectivity:
+
+def particles(
+    start: Start,
+    kernel: KernelLike = "auto",
+    *,
+    batch_size: int,
+    n_particles: int,
+    k: int = 1,
+    refresh: int = 1,
+    min_ess: float = 0.5,
+) -> Connectivity[Particles, ParticleFlow]:
     """Particles after k steps from the data batch, from the last particles, or half from each.
 
     Args:
+        start: "data", "particles" or "both".
+        kernel: what steps, as in `mpf.sample`. Its state is kept with the particles.
+        batch_size: examples per update.
+        n_particles: how many there are.
+        k: steps for each draw.
+        refresh: updates made with one draw.
         min_ess: renew early when less than this share of the particles or of the batch is effective.
     """
     choice("start", start, ("data", "particles", "both"))
@@ -44,16 +66,18 @@ def gibbs(start: Start, batch_size: int, n_particles: int, k: int = 1, refresh: 
 
     def init(key: Key[Array, ""], model: Model, data: Num[Array, "N D"]) -> Particles:
         rows = jax.random.randint(key, (n_particles,), 0, data.shape[0])
-        return made(model, data[rows].astype(float), data[:batch_size].astype(float), jnp.asarray(refresh))
+        chains = as_kernel(kernel, model).init(key, model, data[rows].astype(float))
+        return made(model, chains, data[:batch_size].astype(float), jnp.asarray(refresh))
 
     def draw(key: Array, model: Model, old: Particles, batch: Float[Array, "B D"]) -> Particles:
-        from_data = batch[jnp.arange(n_from_data) % batch.shape[0]]
-        begin = jnp.concatenate([from_data, old.states[n_from_data:]])
-        return made(model, run(key, model, begin, k, default_kernel(model)), batch, jnp.zeros_like(old.age))
+        chosen = as_kernel(kernel, model)
+        from_data = chosen.init(key, model, batch[jnp.arange(n_from_data) % batch.shape[0]])
+        begin = jax.tree.map(lambda new, last: jnp.concatenate([new, last[n_from_data:]]), from_data, old.chains)
+        return made(model, run(key, model, begin, k, chosen), batch, jnp.zeros_like(old.age))
 
-    def made(model: Model, states: Float[Array, "S D"], batch: Float[Array, "B D"], age: Array) -> Particles:
+    def made(model: Model, chains: ChainState, batch: Float[Array, "B D"], age: Array) -> Particles:
         fresh = refresh == 1
-        return Particles(states, None if fresh else model, model.free_energy(batch) if fresh else None, model.free_energy(states), age)
+        return Particles(chains, None if fresh else model, model.free_energy(batch) if fresh else None, model.free_energy(chains.v), age)
 
     def connect(key: Array, model: Model, old: Particles, batch: Array) -> Particles:
         if refresh == 1:
