@@ -21,7 +21,7 @@ from .models.base import Model
 from .plugins import discover
 from .specs import Spec
 
-Values = Literal["bits", "categories", "real"]
+Values = Literal["bits", "categories", "signs", "real"]
 """what the rows of a data set hold"""
 
 

@@ -26,6 +26,7 @@ def from_file(
     threshold: float | None = None,
     real: bool = False,
     whole: bool = False,
+    signs: bool = False,
     labels: Literal["first", "last"] | None = None,
     alphabet: str | None = None,
 ) -> Dataset:
@@ -37,6 +38,7 @@ def from_file(
         threshold: make rows binary by value > threshold.
         real: keep rows as real numbers, for models with real visible units.
         whole: keep rows as whole numbers from 0, for models whose units have several values.
+        signs: keep rows of -1 and +1, for models with spins.
         labels: that column holds class labels (or an index) and is kept apart from the rows.
         alphabet: letters of the sequences in a FASTA file, the gap first; by default the gap and the twenty amino acids.
     """
@@ -48,7 +50,7 @@ def from_file(
     if letters is None and alphabet is not None:
         raise InputError(f"{name} holds numbers, not sequences: leave out alphabet")
     table, classes = (read_rows(name, letters), None) if labels is None else read_labelled(name, labels)
-    rows = table if letters else _rows(table.reshape(len(table), -1), name, threshold, real, whole)
+    rows = table if letters else _rows(table.reshape(len(table), -1), name, threshold, real, whole, signs)
     order = np.random.default_rng(seed).permutation(len(rows))
     bounds = np.round(np.cumsum(split)[:2] * len(rows)).astype(int)
     parts = np.split(order, bounds)
@@ -62,8 +64,8 @@ def from_file(
     return in_three(Path(name).name, [rows[part] for part in parts], shape, source, classes=kept)._replace(alphabet=letters)
 
 
-def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool, whole: bool) -> np.ndarray:
-    """The table as bits, whole or real numbers. A value that is not a number never becomes one."""
+def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool, whole: bool, signs: bool) -> np.ndarray:
+    """The table as bits, signs, whole or real numbers. A value that is not a number never becomes one."""
     refuse_missing(table, name)
     if real and threshold is None:
         with np.errstate(over="ignore"):
@@ -80,6 +82,9 @@ def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool, who
         why = f", expected whole numbers from 0 to {MOST}: number the values of each column from 0"
         refuse_first((table < 0) | (table > MOST) | (table != np.floor(table)), table, name, why)
         return table.astype(np.uint8)
+    if signs:
+        refuse_first((table != -1) & (table != 1), table, name, ", expected -1 or 1")
+        return table.astype(np.int8)
     wrong = (table != 0) & (table != 1)
     if wrong.any():
         raise InputError(f"{name} is not binary: {_why_not_binary(table, wrong)}")
@@ -99,7 +104,7 @@ def _why_not_binary(table: np.ndarray, wrong: np.ndarray) -> str:
     found = f"it has {table[row, column]:g} at row {row}, column {column}"
     distinct = np.unique(table)
     if set(distinct) <= {-1, 1}:
-        return f"it holds -1 and 1: pass {both_spellings('threshold', 0.0)}"
+        return f"it holds -1 and 1: pass {both_spellings('threshold', 0.0)}, or for a model of spins {both_spellings('signs', True)}"
     if len(columns) == 1 and table.shape[1] > 2 and column in (0, table.shape[1] - 1):
         place = "first" if column == 0 else "last"
         return f"{found}, the only column with such values: if it holds labels, pass {both_spellings('labels', place)}"

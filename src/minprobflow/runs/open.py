@@ -13,7 +13,12 @@ from ..models.base import Model
 from ..train import Config
 from .folder import RunFolder
 
-OF_VALUES = {"bits": {}, "categories": {"whole": True}, "real": {"real": True}}  # how a file is read for a model of such values
+OF_VALUES = {
+    "bits": {},
+    "categories": {"whole": True},
+    "signs": {"signs": True},
+    "real": {"real": True},
+}  # how a file is read for a model of such values
 
 
 def open_model(place: str, which: str = "best") -> Model:
@@ -42,6 +47,6 @@ def open_data(place: str) -> Dataset:
 def dataset_of(config: Config) -> Dataset:
     """The data that a configuration names. A file is read as its model needs it, unless options say how."""
     options = dict(config.data_options)
-    if config.model is not None and is_file(config.data) and not options.keys() & {"threshold", "whole", "real"}:
+    if config.model is not None and is_file(config.data) and not options.keys() & {"threshold", "whole", "signs", "real"}:
         options |= OF_VALUES[ModelSpec.specs()[config.model].values]
     return load_dataset(config.data, **options)
