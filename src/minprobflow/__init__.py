@@ -1,5 +1,5 @@
 # ruff: noqa: F401, PLE0604 (imports for type checkers only, names from a table)
-"""minprobflow: train and judge restricted Boltzmann machines and other energy-based models.
+"""minprobflow: train and evaluate restricted Boltzmann machines and other energy-based models.
 
 Names are imported on first use, so that `import minprobflow` costs nothing.
 """
@@ -41,6 +41,8 @@ _HOME = {
     "fit": "train",
     "fit_convex": "train",
     "TrainState": "train",
+    "Config": "train",
+    "train_run": "runs",
     "save_state": "train",
     "load_state": "train",
     "sample": "samplers",
@@ -50,6 +52,7 @@ _HOME = {
     "log_likelihood": "likelihood",
     "log_partition": "likelihood",
     "Estimate": "likelihood",
+    "compare": "likelihood",
     "save": "models.files",
     "load": "models.files",
     "load_dataset": "data",
@@ -65,6 +68,7 @@ _MODULES = {
     "models",
     "numerics",
     "rules",
+    "runs",
     "samplers",
     "sklearn",
     "testing",
@@ -76,15 +80,16 @@ __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
     __version__: str
-    from . import data, enumeration, flow, likelihood, models, numerics, rules, samplers, sklearn, testing, train, units
+    from . import data, enumeration, flow, likelihood, models, numerics, rules, runs, samplers, sklearn, testing, train, units
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
-    from .likelihood import Estimate, log_likelihood, log_partition
+    from .likelihood import Estimate, compare, log_likelihood, log_partition
     from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, MixedRBM, Potts, SpinRBM
     from .models.files import load, save
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, PseudoLikelihood, rule
+    from .runs import train_run
     from .samplers import impute, moments, parallel_tempering, sample
-    from .train import TrainState, fit, fit_convex, load_state, save_state
+    from .train import Config, TrainState, fit, fit_convex, load_state, save_state
     from .units import Bernoulli, Binary, Categorical, Categories, Columns, Gaussian, Mixed, NonNegative, Real, ReLU, Signs, Spin
 
 

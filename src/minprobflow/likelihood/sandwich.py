@@ -37,6 +37,7 @@ class AIS(LogPartitionEstimator):
     name: ClassVar[str] = "ais"
 
     chains: int = 100
+    """number of chains"""
     betas: int | None = None
     """number of temperatures; by default doubled from `first_betas` until the target or the budget is reached"""
     schedule: str = "adaptive"
@@ -46,11 +47,15 @@ class AIS(LogPartitionEstimator):
     sample_steps: int | None = None
     """steps of those sampling chains; by default as many as temperatures, at least 1,000"""
     target_stderr: float = 0.1
+    """standard error of log Z to reach"""
     target_gap: float = 0.5
     """how far apart the two sides may be"""
     first_betas: int = 1000
+    """temperatures to begin with"""
     max_betas: int = 64_000
+    """temperatures at which doubling ends"""
     max_seconds: float | None = None
+    """stop doubling when this time is used up"""
 
     def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
         return sandwich(model, self, key, base_data, progress)
