@@ -44,7 +44,7 @@ def measure(betas: int | None = None, limit: int | None = None) -> dict[str, obj
         if limit is not None and i % (240 // limit + 1):  # no multiple of the loops within
             continue
         exact = mpf.log_partition(model, "exact").value
-        e = mpf.log_partition(model, "ais", key=i, betas=betas)
+        e = mpf.log_partition(model, "ais", seed=i, betas=betas)
         rows.append({**kind, "error": e.value - exact, "stderr": e.stderr, "covered": e.lower <= exact <= e.upper, "verdict": e.verdict})
     return summary(rows)
 

@@ -87,7 +87,7 @@ def measure(case: Case, data: Dataset, setting: Setting, seed: int) -> dict:
     settings = {"epochs": setting.epochs, "batch_size": setting.batch_size, "learning_rate": setting.learning_rate, "k": setting.k}
     model = mpf.fit(start, data.train, setting.rule, **settings, refresh=1, seed=seed, progress=False).model
     seconds = time.perf_counter() - begun
-    log_z = mpf.log_partition(model, key=seed, base_data=data.train, **({} if case.hidden == 16 else {"betas": BETAS}))
+    log_z = mpf.log_partition(model, seed=seed, base_data=data.train, **({} if case.hidden == 16 else {"betas": BETAS}))
     parts = {name: from_log_partition(model, getattr(data, name)[:5000], log_z).value for name in ("train", "valid", "test")}
     how = {"method": log_z.method, "stderr": log_z.stderr, "verdict": log_z.verdict}
     return {**parts, **how, "seconds": round(seconds, 2)}

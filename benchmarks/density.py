@@ -98,7 +98,7 @@ def judged(new, data: Dataset, part: np.ndarray, rule: str, plan: Plan, setting:
         model = train(new, data, rule, plan, setting, seed)
     except mpf.TrainingDiverged:
         return {"lower": -1e9, "diverged": True}
-    log_z = mpf.log_partition(model, key=seed, base_data=data.train, max_betas=max_betas)
+    log_z = mpf.log_partition(model, seed=seed, base_data=data.train, max_betas=max_betas)
     found = from_log_partition(model, part, log_z)
     return {
         **found.record(),

@@ -30,7 +30,7 @@ def main() -> dict[str, object]:
         log_z = mpf.log_partition(
             model,
             "ais",
-            key=seed,
+            seed=seed,
             base_data=train,
             chains=100,
             betas=betas,

@@ -11,8 +11,8 @@ import minprobflow as mpf
 from benchmarks.floors import floors
 from benchmarks.peers import PEERS
 from benchmarks.timing import best, interleaved
+from minprobflow.train import Config
 from minprobflow.train.epoch import arrangement, run_epoch, start
-from minprobflow.train.settings import Settings
 
 ROWS, VISIBLE, PER = 10_000, 784, 50_000
 CASES = [(k, hidden, 100) for k in (1, 10) for hidden in (20, 200, 500)]
@@ -25,7 +25,7 @@ def rows(n=ROWS, n_visible=VISIBLE):
 def epoch_of(data, n_hidden, batch, rule, seeds=None):
     """A function that does one epoch, compiled already, from the same state each time."""
     model = mpf.RBM.init(0, data.shape[1], n_hidden, data=data)
-    settings = Settings(rule, 10, batch, "sgd", 0.01, None, 0.0, 0.0, None, 0, seeds).checked(model, data)
+    settings = Config(rule=rule, epochs=10, batch_size=batch, learning_rate=0.01).checked(model, data)
     optimizer, device_data = settings.transformation(), jnp.asarray(data)
     states = [start(jax.random.key(i), model, device_data, rule, batch, optimizer, False) for i in range(seeds or 1)]
     state = states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)

@@ -16,7 +16,7 @@ def train(mnist: Dataset, seed: int) -> mpf.RBM:
 
 def judge(model: mpf.RBM, mnist: Dataset, seed: int, max_betas: int) -> dict[str, object]:
     exact = mpf.log_partition(model, "exact")
-    ais = mpf.log_partition(model, "ais", key=seed, base_data=mnist.train, max_betas=max_betas)
+    ais = mpf.log_partition(model, "ais", seed=seed, base_data=mnist.train, max_betas=max_betas)
     for name, estimate in (("exact", exact), ("ais", ais)):
         print(f"seed {seed}, {name}: log Z {estimate}")
         print(f"seed {seed}, {name}: test log-likelihood {from_log_partition(model, mnist.test, estimate)}", flush=True)

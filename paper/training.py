@@ -136,10 +136,10 @@ def judged(experiment: Experiment, row: Row, model: Model, dataset: Dataset, see
     for method in experiment.estimators:
         begun = time.perf_counter()
         if method == "csl":
-            parts = {part: log_likelihood(model, getattr(dataset, part), "csl", key=seed) for part in ("test", "train")}
+            parts = {part: log_likelihood(model, getattr(dataset, part), "csl", seed=seed) for part in ("test", "train")}
         else:
             extra: dict[str, Any] = experiment.ais_of(row) if method == "ais" else {}
-            log_z = log_partition(model, method, key=seed, base_data=dataset.train, **extra)
+            log_z = log_partition(model, method, seed=seed, base_data=dataset.train, **extra)
             parts = {part: from_log_partition(model, getattr(dataset, part), log_z) for part in ("test", "train")}
         found[method] = {part: _record(estimate) for part, estimate in parts.items()}
         found[method] |= {"verdict": parts["test"].verdict, "warnings": list(parts["test"].warnings)}

@@ -86,22 +86,24 @@ def prepare(work: Path) -> None:
 def prepare_finished(work: Path) -> None:
     """A run whose data are pictures, and all that a page shows of it."""
     from minprobflow.report import read_run
-    from minprobflow.runs import RunConfig, train_run
+    from minprobflow.runs import train_run
+    from minprobflow.train import Config
 
     shutil.rmtree(work / "finished", ignore_errors=True)
-    train_run(RunConfig(**FINISHED), work / "finished")
+    train_run(Config.of(FINISHED), work / "finished")
     read_run(str(work / "finished"))
 
 
 def train_rows(work: Path, place: Path, **more: Any) -> None:
     """A run that takes hundredths of a second: its ten units are no picture."""
-    from minprobflow.runs import RunConfig, train_run
+    from minprobflow.runs import train_run
+    from minprobflow.train import Config
 
     rows = work / "rows.npy"
     if not rows.exists():
         np.save(rows, (np.random.default_rng(0).random((80, 10)) < 0.4).astype(np.uint8))
     settings: dict[str, Any] = {"rule": "fpmpf", "hidden": 3, "epochs": EPOCHS, "batch_size": 20, "tau": 2.0, "learning_rate": 0.5}
-    train_run(RunConfig(data=str(rows), **settings), place, **more)
+    train_run(Config.of(data=str(rows), **settings), place, **more)
 
 
 class _Stop(Exception):
@@ -273,7 +275,7 @@ def results(place: Path) -> dict[str, Any]:
 
     from minprobflow.runs import RunFolder
 
-    metrics = [{k: v for k, v in record.items() if k != "seconds"} for record in RunFolder(place).read_metrics()]
+    metrics = [{k: v for k, v in record.items() if k not in ("seconds", "cpu_seconds")} for record in RunFolder(place).read_metrics()]
     names = ("model.safetensors", "best.safetensors", "checkpoint.safetensors")
     return {"metrics": metrics, **{name: load_file(place / name) for name in names}}
 

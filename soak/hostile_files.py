@@ -136,9 +136,9 @@ def _read_fasta(path: Path, _: str) -> Any:
 
 
 def _read_toml(path: Path, _: str) -> Any:
-    from minprobflow.runs import resolve
+    from minprobflow.train import Config
 
-    return _checked(resolve(str(path), {}), path)
+    return _checked(Config.read(str(path)), path)
 
 
 def _read_run(path: Path, _: str) -> Any:
@@ -588,9 +588,9 @@ def _fastas(rng: random.Random, marker: Path) -> Iterator[Hostile]:
 
 
 def _config(**changed: Any) -> str:
-    from minprobflow.runs import RunConfig
+    from minprobflow.train import Config
 
-    return repr(RunConfig(**changed))
+    return repr(Config.of(changed))
 
 
 def _tomls(rng: random.Random, marker: Path) -> Iterator[Hostile]:
@@ -652,7 +652,7 @@ def _tomls(rng: random.Random, marker: Path) -> Iterator[Hostile]:
 
 
 def _runs(rng: random.Random, marker: Path) -> Iterator[Hostile]:
-    from minprobflow.runs import RunConfig
+    from minprobflow.train import Config
 
     for text in (
         "",
@@ -697,7 +697,7 @@ def _runs(rng: random.Random, marker: Path) -> Iterator[Hostile]:
         '{"centred": 1}',
     ):
         yield Hostile(text[:30], "run/config.json", text.encode())
-    good = json.dumps(dataclasses.asdict(RunConfig(hidden=7)))
+    good = json.dumps({"run_format": 2, **Config.of(hidden=7).flat()})
     yield Hostile("plain", "run/config.json", good.encode(), _config(hidden=7))
     yield Hostile("a byte order mark", "run/config.json", ("\ufeff" + good).encode(), _config(hidden=7))
     yield Hostile("UTF-16", "run/config.json", good.encode("utf-16"), _config(hidden=7))

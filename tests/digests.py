@@ -63,7 +63,7 @@ def trained(start: Any, rows: np.ndarray, rule: str, seed: int, **settings: Any)
 def likelihoods(start: Any, rows: np.ndarray) -> Result:
     model = mpf.fit(start, rows, "pcd", epochs=1, batch_size=50, progress=False).model
     exact = mpf.log_partition(model, "exact")
-    ais = mpf.log_partition(model, "ais", key=0, chains=20, betas=100, base_data=rows)
+    ais = mpf.log_partition(model, "ais", seed=0, chains=20, betas=100, base_data=rows)
     csl = mpf.log_likelihood(model, rows[:50], "csl", chains=10, samples=10, burn_in=10)
     figures = [(x.value, x.stderr, x.lower, x.upper) for x in (exact, ais, csl)]
     return [np.asarray(figures, np.float64), mpf.sample(model, n=10, steps=20, seed=1)], exact.value

@@ -157,9 +157,9 @@ def works(folder: str) -> dict[str, tuple]:
         "parallel_tempering": (mpf.parallel_tempering, tempering),
         "moments": (mpf.moments, {"model": RBM, "method": "auto", "chains": 10, "burn_in": 1, "steps": 2, "start": None, "seed": 0}),
         "moments by sampling": (mpf.moments, {"model": RBM, "method": "sampled", "chains": 10, "burn_in": 1, "steps": 2, "start": ROWS}),
-        "log_partition": (mpf.log_partition, {"model": RBM, "method": "auto", "key": 0, "base_data": None, "progress": None}),
-        "log_partition by AIS": (mpf.log_partition, {"model": RBM, "method": "ais", "key": 0, "base_data": ROWS, **ais}),
-        "log_likelihood": (mpf.log_likelihood, {"model": RBM, "data": ROWS, "method": "exact", "key": 0, "base_data": None}),
+        "log_partition": (mpf.log_partition, {"model": RBM, "method": "auto", "seed": 0, "base_data": None, "progress": None}),
+        "log_partition by AIS": (mpf.log_partition, {"model": RBM, "method": "ais", "seed": 0, "base_data": ROWS, **ais}),
+        "log_likelihood": (mpf.log_likelihood, {"model": RBM, "data": ROWS, "method": "exact", "seed": 0, "base_data": None}),
         "log_likelihood by CSL": (
             mpf.log_likelihood,
             {"model": RBM, "data": ROWS, "method": "csl", "chains": 10, "samples": 2, "burn_in": 1, "thinning": 1, "start": "noise"},

@@ -58,7 +58,7 @@ def test_every_format_gives_the_same_json(files, capsys, data):
     code, out, _ = run(capsys, "evaluate", "model.safetensors", "--data", data, "--json")
     assert code == 0 and out.count("\n") == 1
     record = json.loads(out)
-    assert set(record) == {"method", "log_partition", "log_likelihood", "independent_units", "verdict", "settings", "warnings"}
+    assert set(record) == {"part", "method", "log_partition", "log_likelihood", "independent_units", "verdict", "settings", "warnings"}
     assert record["method"] == "exact" and record["verdict"] == "trusted" and record["warnings"] == []
     expected = mpf.log_likelihood(MODEL, DATA)
     assert record["log_likelihood"] == {**expected.record(), "n": 40}
@@ -115,7 +115,7 @@ def test_every_method(files, capsys, method):
         (["model.safetensors", "--data", "empty.csv"], "empty"),
         (["model.safetensors", "--data", "rows.xls"], ".npy, .npz, .csv"),
         (["model.safetensors", "--data", "rows.npy", "--base-data", "wide.npy"], "wide.npy has 6 columns"),
-        (["model.safetensors", "--data", "rows.npy", "--method", "guess"], "auto, ais, exact, csl, pseudo"),
+        (["model.safetensors", "--data", "rows.npy", "--method", "guess"], "auto, ais, csl, exact, pseudo"),
         (["model.safetensors", "--data", "rows.npy", "--method", "csl", "--betas", "9"], "no setting 'betas'"),
         (["model.safetensors", "--data", "rows.npy", "--method", "ais", "--chains", "0"], "chains"),
     ],

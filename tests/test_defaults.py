@@ -7,31 +7,29 @@ import pytest
 from benchmarks import defaults as comparison
 
 import minprobflow as mpf
-from minprobflow.runs import RunConfig, train_run
-from minprobflow.train import defaults
-from minprobflow.train.settings import Settings
+from minprobflow.runs import train_run
+from minprobflow.train import Config, fit_settings
 
 DIGITS = mpf.load_dataset("digits")
 
 
 def resolved(rule, rows=DIGITS.train, optimizer="sgd", batch_size=None):
-    settings = Settings(mpf.rule(rule), 50, batch_size, optimizer, None, None, 0.0, 0.0, None, 0, None)
-    return settings.checked(mpf.RBM.init(0, 64, 4), rows)
+    config = Config(rule=rule, batch_size=batch_size, optimizer=optimizer)
+    return config.checked(mpf.RBM.init(0, 64, 4), rows)
 
 
 def test_fit_and_the_command_line_have_the_same_defaults():
     of_fit = {name: parameter.default for name, parameter in inspect.signature(mpf.fit).parameters.items()}
-    of_runs = vars(RunConfig())
-    shared = of_fit.keys() & of_runs.keys() - {"data"}
-    assert {"rule", "epochs", "batch_size", "optimizer", "learning_rate", "centred", "l1", "l2", "average", "seed"} <= shared
-    assert {name: of_fit[name] for name in shared} == {name: of_runs[name] for name in shared}
-    assert RunConfig().rule_spec() == mpf.PCD(k=5, refresh=1) == mpf.sklearn.RBM()._spec()
+    assert {"rule", "epochs", "batch_size", "optimizer", "learning_rate", "centred", "l1", "l2", "average", "seed"} <= fit_settings().keys()
+    assert {name: of_fit[name] for name in fit_settings()} == {name: setting.default for name, setting in fit_settings().items()}
+    assert all(setting.help and f"{name}: {setting.help[:50]}" in mpf.fit.__doc__ for name, setting in fit_settings().items())
+    assert Config().rule_spec() == mpf.PCD(k=5, refresh=1) == mpf.sklearn.RBM()._config().rule_spec()
 
 
 def test_the_defaults_are_those_the_comparison_chose():
     chosen = comparison.CANDIDATES[comparison.chosen(comparison.records())]
-    settings = resolved(defaults.RULE)
-    found = (settings.rule.name, settings.rule.k, settings.learning_rate, settings.batch_size, defaults.EPOCHS)
+    config = resolved(Config.rule)
+    found = (config.rule, config.rule_spec().k, config.learning_rate, config.batch_size, config.epochs)
     assert found == tuple(chosen)
 
 
@@ -62,7 +60,7 @@ def test_a_few_rows_can_be_fitted_and_trained_on_with_the_defaults(tmp_path):
     fit = mpf.fit(mpf.RBM.init(0, 64, 4, few), few, epochs=2)
     assert int(fit.state.step) == 2  # one batch of all rows per epoch
     np.save(tmp_path / "few.npy", DIGITS.train[:9])
-    summary = train_run(RunConfig(data=str(tmp_path / "few.npy"), hidden=4, epochs=2), tmp_path / "run")
+    summary = train_run(Config.of(data=str(tmp_path / "few.npy"), hidden=4, epochs=2), tmp_path / "run").summary
     assert summary["last"]["epoch"] == 2
 
 

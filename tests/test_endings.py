@@ -17,9 +17,10 @@ from test_cli import run
 import minprobflow as mpf
 from minprobflow.cli import endings
 from minprobflow.records import read_record
-from minprobflow.runs import RunConfig, RunFolder, diagnostics, train_run
+from minprobflow.runs import RunFolder, diagnostics, train_run
+from minprobflow.train import Config
 
-CONFIG = RunConfig(rule="cd", k=1, hidden=4, epochs=3, batch_size=100, learning_rate=0.1)
+CONFIG = Config.of(rule="cd", k=1, hidden=4, epochs=3, batch_size=100, learning_rate=0.1)
 FLAGS = ["--rule", "cd", "--k", "1", "--hidden", "4", "--epochs", "3", "--batch-size", "100", "--learning-rate", "0.1", "--quiet"]
 
 pytestmark = pytest.mark.xdist_group("endings")
@@ -45,8 +46,8 @@ def copy(finished, tmp_path):
         ("--optimizer sdg", "unknown optimizer 'sdg'"),
         ("--learning-rate -1", "learning_rate=-1"),
         ("--average 7", "average=7"),
-        ("--hidden 0", "hidden=0: it must be at least 1"),
-        ("--evaluate-every 0", "evaluate_every=0: it must be at least 1"),
+        ("--hidden 0", "hidden=0, expected a whole number of at least 1"),
+        ("--evaluate-every 0", "evaluate_every=0, expected a whole number of at least 1"),
         ("--l1 -3", "l1=-3"),
         ("--out " + "d/" * 1900, "choose a shorter --out"),
         ("--rule pcd --n-particles 2000000000", "the particles would have 2000000000 x 64 entries"),

@@ -13,9 +13,10 @@ from safetensors.numpy import load_file
 import minprobflow as mpf
 from minprobflow import cli
 from minprobflow.model_files import read_provenance
-from minprobflow.runs import RunConfig, RunFolder, resolve, train_run
+from minprobflow.runs import RunFolder, train_run
+from minprobflow.train import Config
 
-CONFIG = RunConfig(rule="fpmpf", k=2, refresh=3, hidden=4, epochs=12, batch_size=100, average=0.9, learning_rate=0.5)
+CONFIG = Config.of(rule="fpmpf", k=2, refresh=3, hidden=4, epochs=12, batch_size=100, average=0.9, learning_rate=0.5)
 FLAGS = [
     "--rule",
     "fpmpf",
@@ -61,7 +62,7 @@ def test_a_run_folder_describes_itself(whole):
     names = {p.name for p in whole.iterdir()}
     assert {"config.json", "environment.json", "metrics.jsonl", "checkpoint.safetensors", "model.safetensors", "best.safetensors"} <= names
     assert {"samples.png", "filters.png", "summary.json"} <= names
-    assert RunFolder(whole).read_config() == CONFIG
+    assert RunFolder(whole).read_config() == CONFIG.resolved(mpf.load_dataset("digits"))
     environment = json.loads((whole / "environment.json").read_text())
     assert {"versions", "machine", "command", "started", "data"} <= environment.keys()
     metrics = RunFolder(whole).read_metrics()
@@ -134,7 +135,7 @@ def test_a_resumed_run_keeps_its_best_score(whole, tmp_path):
     assert kept["valid"] == scores[kept["epoch"]] == max(scores.values())
     mpf.save(mpf.load(run / "best.safetensors"), run / "best.safetensors", {"epoch": 2, "valid": -1.0})
     before = (run / "best.safetensors").read_bytes()
-    summary = train_run(CONFIG, run, resume=True)
+    summary = train_run(CONFIG, run, resume=True).summary
     assert (run / "best.safetensors").read_bytes() == before and summary["best_epoch"] == 2
 
 
@@ -179,7 +180,7 @@ def test_an_existing_run_is_not_overwritten(whole):
 def test_config_files(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('data = "digits"\nrule = "cd"\nk = 3\nhidden = 7\n')
-    assert resolve(str(path), {"hidden": 9, "seed": None}) == RunConfig(data="digits", rule="cd", k=3, hidden=9)
+    assert Config.read(str(path), {"hidden": 9, "seed": None}) == Config.of(data="digits", rule="cd", k=3, hidden=9)
     for text, message in (
         ("hiden = 3", "did you mean 'hidden'"),
         ("hidden = 'three'", "expected int"),
@@ -188,13 +189,13 @@ def test_config_files(tmp_path):
         ("hidden = " + "9" * 5000, "not valid TOML"),
         ("rule = 'cdd'", "did you mean 'cd'"),
         ("rule = 'mpf-1flip'\nk = 2", "no setting 'k'"),
-        ("hidden = 0", "at least 1"),
+        ("model = 'rbm'\nhidden = 0", "at least 1"),
     ):
         path.write_text(text)
         with pytest.raises(mpf.InputError, match=message):
-            resolve(str(path), {})
+            Config.read(str(path))
     with pytest.raises(mpf.InputError, match="no config file"):
-        resolve(str(tmp_path / "missing.toml"), {})
+        Config.read(str(tmp_path / "missing.toml"))
 
 
 def test_the_command(tmp_path):
@@ -225,7 +226,7 @@ def test_evaluate_a_run(whole, capsys):
     expected = mpf.log_likelihood(mpf.load(whole / "best.safetensors"), mpf.load_dataset("digits").test)
     assert code == 0 and record["log_likelihood"] == {**expected.record(), "n": 300}
     kept = json.loads((whole / "evaluation.json").read_text())  # for the run's report
-    assert kept["value"] == json.loads(out)["log_likelihood"]["value"] and kept["part"] == "test"
+    assert kept["log_likelihood"] == record["log_likelihood"] and kept["part"] == record["part"] == "test"
     code, _, err = run_cli(capsys, "evaluate", whole / "model.safetensors")
     assert code == 2 and "--data FILE" in err
 
@@ -256,7 +257,7 @@ def test_sample_a_run(whole, capsys, tmp_path):
     for arguments, message in (
         (["--start", "moon"], "--start moon"),
         (["--clamp", "top"], "--start data"),
-        (["--out", "x.gif"], ".png or .npy"),
+        (["--out", "x.gif"], ".png, .npy or .fasta"),
     ):
         code, _, err = run_cli(capsys, "sample", whole, *arguments)
         assert code == 2 and message in err and err.count("\n") == 1
@@ -270,7 +271,7 @@ def test_compare_runs(whole, capsys, tmp_path):
     test = mpf.load_dataset("digits").test
     likelihoods = [mpf.log_likelihood(mpf.load(p / "best.safetensors"), test).value for p in (whole, other)]
     assert code == 0 and rows[1]["difference"] == pytest.approx(likelihoods[1] - likelihoods[0], abs=1e-6)
-    each = [mpf.likelihood.judge.free_energies(mpf.load(p / "best.safetensors"), test) for p in (whole, other)]
+    each = [mpf.likelihood.free_energies(mpf.load(p / "best.safetensors"), test) for p in (whole, other)]
     apart = each[0] - each[1]  # log Z is exact: only the choice of examples adds to the error, and most of that cancels
     assert rows[1]["difference_stderr"] == pytest.approx(apart.std(ddof=1) / np.sqrt(300), rel=1e-6)
     assert rows[0]["difference"] == rows[0]["difference_stderr"] == 0

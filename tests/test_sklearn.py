@@ -107,7 +107,7 @@ def test_likelihoods_are_exact_where_they_can_be(fitted):
 def test_an_estimated_likelihood_is_kept_once_and_warns_if_it_is_not_trusted(fitted, monkeypatch):
     rbm, calls = copy.deepcopy(fitted), []
 
-    def estimate(model, key, base_data):
+    def estimate(model, seed, base_data, progress):
         calls.append(len(base_data))
         return mpf.Estimate(40.0, 3.0, 30.0, 50.0, 2.0, "ais", "do not trust", {}, ("few effective chains",))
 
@@ -124,7 +124,7 @@ def test_ais_takes_over_where_there_are_too_many_units(fitted, monkeypatch):
     rbm = copy.deepcopy(fitted)
     exact = rbm.score(BITS)
     del rbm.log_partition_
-    monkeypatch.setattr("minprobflow.likelihood.judge.MAX_UNITS", 3)
+    monkeypatch.setattr("minprobflow.likelihood.evaluate.MAX_UNITS", 3)
     assert rbm.score(BITS) == pytest.approx(exact, abs=4 * max(rbm.log_partition_.stderr, 0.01))
     assert rbm.log_partition_.method == "ais"
 
@@ -188,16 +188,16 @@ def test_values_outside_the_unit_interval_are_not_silently_clipped():
 @pytest.mark.parametrize(
     ("settings", "X", "message"),
     [
-        ({"centred": "yes"}, GREY, "centred='yes': it must be True or False"),
+        ({"centred": "yes"}, GREY, "centred='yes': use True or False"),
         ({"binarize": None}, GREY, "must be binary.*threshold"),
         ({"binarize": None}, sp.csr_array(GREY), "must be binary.*threshold"),
         ({"binarize": "threshold"}, GREY, "binarize='threshold': give a threshold"),
         ({"binarize": np.nan}, GREY, "give a threshold"),
-        ({"n_components": 0}, GREY, "n_components=0: it must be a whole number"),
-        ({"n_iter": 1.5}, GREY, "n_iter=1.5: it must be a whole number"),
-        ({"batch_size": True}, GREY, "batch_size=True: it must be a whole number"),
-        ({"learning_rate": -1}, GREY, "learning_rate=-1: it must be a positive"),
-        ({"learning_rate": "fast"}, GREY, "learning_rate='fast': it must be a positive"),
+        ({"n_components": 0}, GREY, "n_components=0, expected a whole number"),
+        ({"n_iter": 1.5}, GREY, "n_iter=1.5, expected a whole number"),
+        ({"batch_size": True}, GREY, "batch_size=True, expected a whole number"),
+        ({"learning_rate": -1}, GREY, "learning_rate=-1, expected a finite number above 0"),
+        ({"learning_rate": "fast"}, GREY, "learning_rate='fast', expected a finite number above 0"),
         ({"rule": "fpmfp"}, GREY, "did you mean 'fpmpf'"),
         ({"rule": "mpf-1flip", "k": 2}, GREY, "has no setting 'k'"),
         ({"l2": -1.0}, GREY, "strength of a penalty"),
@@ -363,7 +363,7 @@ def test_names_are_those_of_bernoulli_rbm(fitted):
 
 def test_verbose_prints_a_line_an_iteration(capsys):
     RBM(**SMALL, verbose=1).fit(BITS)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 and re.fullmatch(r"\[RBM\] Iteration 2, gradient norm \S+, reconstruction error \S+, time = \S+s", lines[1])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and re.fullmatch(r"epoch 2/2  gradient norm \S+  reconstruction error \S+", lines[1])
     RBM(**SMALL).fit(BITS)
     assert capsys.readouterr() == ("", "")

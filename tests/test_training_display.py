@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import pytest
 
 import minprobflow as mpf
-from minprobflow.cli.training_display import TrainingDisplay, result_lines
-from minprobflow.runs import RunConfig, RunFolder, train_run
-from minprobflow.runs.monitor import Glance, Monitor, remarks
-from minprobflow.train.callbacks import Progress, figures
+from minprobflow.cli.train import result_lines
+from minprobflow.runs import Look, RunFolder, Validation, train_run
+from minprobflow.runs.validation import remarks
+from minprobflow.train import Config, TrainingProgress
 from minprobflow.train.pace import Pace, duration
+from minprobflow.train.progress import figures
 
 METRICS = {"objective": 0.0, "log_flow": 0.0, "ess": 1.0, "gradient_norm": 0.3125, "reconstruction_error": 0.125}
 
@@ -34,13 +35,14 @@ class Clock:
 def simulated(capsys, epochs, seconds, evaluate_every=1, evaluation=0.0, compilation=30.0, valid=-20.0, stderr=0.0, **settings):
     """The lines of a run whose epochs and evaluations take the times given; after each line, how long the run really took from there."""
     clock, lines, times = Clock(), [], []
-    with TrainingDisplay(RunConfig(epochs=epochs, evaluate_every=evaluate_every, **settings), False, clock) as show:
+    config = Config.of(epochs=epochs, evaluate_every=evaluate_every, **settings)
+    with TrainingProgress(epochs, config.rule_spec().informative(), config.look_epochs(), clock) as show:
         for number in range(1, epochs + 1):
             evaluated = number % evaluate_every == 0 or number == epochs
             clock.now += seconds(number) + (compilation if number == 1 else 0)
             if evaluated:
                 clock.now += evaluation + (compilation if number == evaluate_every else 0)
-            show(Event(number, epochs), Glance(-19.0, valid, stderr, "exact", -24.5) if evaluated else None)
+            show(Event(number, epochs), Look(-19.0, valid, stderr, "exact", -24.5) if evaluated else None)
             for line in capsys.readouterr().err.splitlines():
                 lines.append(line)
                 times.append(clock.now)
@@ -142,7 +144,8 @@ def test_the_rate_after_resume_is_what_the_remark_says():
 def test_the_summary_holds_the_baseline_and_its_words(tmp_path):
     digits = mpf.load_dataset("digits")
     seen = []
-    summary = train_run(RunConfig(rule="cd", hidden=4, epochs=3, batch_size=100), tmp_path / "run", show=lambda _, look: seen.append(look))
+    config = Config.of(rule="cd", hidden=4, epochs=3, batch_size=100)
+    summary = train_run(config, tmp_path / "run", show=lambda _, look: seen.append(look)).summary
     expected = mpf.likelihood.independent_units(mpf.Binary(64), digits.train, digits.valid)
     assert summary["independent_units"] == pytest.approx(expected)
     assert {look.independent for look in seen} == {summary["independent_units"]}
@@ -158,17 +161,16 @@ def test_without_validation_rows_both_the_look_and_the_baseline_are_of_training_
     digits = mpf.load_dataset("digits")
     bare = digits._replace(valid=digits.valid[:0])
     model = mpf.RBM.init(0, 64, 4, digits.train)
-    look = Monitor(model, bare)(model, 0)
+    look = Validation(model, bare)(model, 0)
     assert look.valid == look.train
     assert look.independent == pytest.approx(mpf.likelihood.independent_units(mpf.Binary(64), digits.train, digits.train))
     assert math.isclose(look.gain, 0, abs_tol=0.1)  # nothing is learned yet
 
 
 def test_fits_own_progress_shows_no_constants(capsys):
-    bar = Progress(2, mpf.PCD().informative())
-    bar(Event(1, 2))
-    bar(Event(2, 2))
-    bar.close()
+    with TrainingProgress(2, mpf.PCD().informative()) as show:
+        show(Event(1, 2))
+        show(Event(2, 2))
     err = " ".join(capsys.readouterr().err.split())
     assert "gradient norm 0.312" in err and "reconstruction error 0.125" in err
     assert "objective" not in err and "ESS" not in err

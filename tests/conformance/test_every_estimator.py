@@ -14,7 +14,7 @@ from minprobflow.likelihood import estimators
 def test_the_stated_interval_holds_the_enumerated_value(method, name):
     model = laws.MODELS[name]
     exact = mpf.log_partition(model, "exact").value
-    estimate = mpf.log_partition(model, method, key=0)
+    estimate = mpf.log_partition(model, method, seed=0)
     assert estimate.method == method and estimate.stderr >= 0
     assert estimate.lower <= estimate.value <= estimate.upper
     assert all(map(math.isfinite, (estimate.value, estimate.stderr)))

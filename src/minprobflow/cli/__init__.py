@@ -11,24 +11,27 @@ import typer
 
 from . import compare, datasets, evaluate, report, sample, train
 from .endings import ends_well, prepare_streams, stoppable
+from .flags import Commands
 
 ABOUT = "Train and evaluate restricted Boltzmann machines and other energy-based models."
 app = typer.Typer(
     name="minprobflow",
+    cls=Commands,
     help=ABOUT,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module, command in (
-    (train, train.train),
-    (evaluate, evaluate.evaluate),
-    (sample, sample.sample),
-    (compare, compare.compare),
-    (report, report.report),
+for name, build, about in (
+    ("train", train.build, train.HELP),
+    ("evaluate", evaluate.build, evaluate.HELP),
+    ("compare", compare.build, compare.HELP),
 ):
-    app.command(help=module.HELP)(stoppable(command))
+    Commands.made[name] = build
+    app.command(name, help=about)(lambda: None)
+app.command(help=sample.HELP)(stoppable(sample.sample))
+app.command(help=report.HELP)(stoppable(report.report))
 app.add_typer(datasets.app, name="datasets")
 
 

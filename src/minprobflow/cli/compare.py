@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from .progress import progress_bar
+from .flags import Groups, Json, Quiet, Seed, Which, grouped, with_settings
 
 HELP = """Compare runs on their test data: log-likelihood with its error, and the paired difference to the first run.
 
@@ -21,54 +21,59 @@ Example:
 """
 
 
+def groups() -> Groups:
+    """Settings of the estimators of log Z."""
+    from ..likelihood import estimators
+
+    return {"Estimator": grouped(estimators().values())}
+
+
 def compare(
     places: Annotated[list[str], typer.Argument(metavar="RUN RUN ...", help="run folders trained on the same data")],
+    settings: dict[str, Any],
     method: Annotated[str, typer.Option(help="auto, exact or ais")] = "auto",
-    which: Annotated[str, typer.Option("--model", help="best or last model of each run")] = "best",
-    chains: Annotated[int | None, typer.Option(help="chains of AIS  [default: 100]")] = None,
-    betas: Annotated[int | None, typer.Option(help="temperatures of AIS  [default: doubled until precise enough]")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="all random numbers follow from it")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
+    which: Which = "best",
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare runs."""
     import numpy as np
 
-    from ..likelihood import log_partition
-    from ..likelihood.judge import free_energies
+    from ..likelihood.compare import compare as paired
+    from ..progress import phases
     from ..runs.open import open_data, open_model
 
     if len(places) < 2:
         raise InputError("name at least two runs to compare")
-    settings = {name: value for name, value in (("chains", chains), ("betas", betas)) if value is not None}
-    rows: list[dict[str, Any]] = []
-    first: Any = None
-    for place in places:
-        data, model = open_data(place), open_model(place, which)
-        if first is not None and not np.array_equal(data.test, first["test"]):
+    data, models = open_data(places[0]), [open_model(place, which) for place in places]
+    for place in places[1:]:
+        if not np.array_equal(open_data(place).test, data.test):
             raise InputError(f"{place} was trained on other data than {places[0]}: compare runs on the same data")
-        with progress_bar(quiet) as progress:
-            log_z = log_partition(model, method, key=seed, base_data=data.train, progress=progress, **settings)
-        each = -free_energies(model, data.test) - log_z.value
-        first = first or {"test": data.test, "each": each, "stderr": log_z.stderr}
-        apart = each - first["each"]
-        error = float(np.sqrt(apart.var(ddof=1) / len(apart) + log_z.stderr**2 + first["stderr"] ** 2)) if place != places[0] else 0.0
-        rows.append(
-            {
-                "run": place,
-                "log_likelihood": float(each.mean()),
-                "stderr": log_z.stderr,
-                "method": log_z.method,
-                "verdict": log_z.verdict,
-                "difference": float(apart.mean()),
-                "difference_stderr": error,
-            }
-        )
+    if not len(data.test):
+        raise InputError(f"the data of {places[0]} have no test part: train with another --data-option split")
+    with phases(not quiet) as progress:
+        found = paired(models, data.test, method, seed=seed, base_data=data.train, progress=progress or False, **settings)
+    rows = [
+        {
+            "run": place,
+            "log_likelihood": one.log_likelihood.value,
+            "stderr": one.log_likelihood.stderr,
+            "method": one.log_likelihood.method,
+            "verdict": one.log_likelihood.verdict,
+            "difference": one.difference,
+            "difference_stderr": one.stderr,
+        }
+        for place, one in zip(places, found, strict=True)
+    ]
     if as_json:
         print(json.dumps({"runs": rows}))
         return
-    width = max(len(row["run"]) for row in rows)
+    width = max(len(place) for place in places)
     print(f"{'run':{width}}  {'test':>9} {'+-':>6}  {'difference':>10} {'+-':>6}  verdict")
     for row in rows:
         apart = f"{row['difference']:+10.3f} {row['difference_stderr']:6.3f}" if row is not rows[0] else f"{'':17}"
         print(f"{row['run']:{width}}  {row['log_likelihood']:9.3f} {row['stderr']:6.3f}  {apart}  {row['verdict']} ({row['method']})")
+
+
+build = with_settings(compare, HELP, groups)

@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ..errors import InputError
+from .endings import stoppable
+from .flags import Json, Quiet
+
+if TYPE_CHECKING:
+    from ..data import DatasetSpec
 
 app = typer.Typer(
     help="List the data sets, describe one, or download one.", add_completion=False, rich_markup_mode=None, invoke_without_command=True
 )
+Name = Annotated[str, typer.Argument(help="a data set's name")]
 
 
 @app.callback()
-def list_datasets(context: typer.Context) -> None:
+def list_datasets(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Name, size, whether its files are in the data folder."""
     if context.invoked_subcommand is not None:
         return
     from ..data import datasets
     from ..data.folder import VARIABLE, data_folder
 
+    if as_json:
+        print(json.dumps({"folder": str(data_folder()), "datasets": [_record(spec) for spec in datasets().values()]}))
+        return
     for spec in datasets().values():
         sizes = " / ".join(f"{n:,}" for n in spec.sizes)
-        print(f"{spec.name:24} {sizes:>24} x {spec.width:<4}  {_state(spec.name):8}  {spec.about}")
-    print(f"\nfiles are looked for in {data_folder()} (set {VARIABLE} to change that)")
+        print(f"{spec.name:24} {sizes:>24} x {spec.width:<4}  {_state(spec):8}  {spec.about}")
+    if not quiet:
+        print(f"\nfiles are looked for in {data_folder()} (set {VARIABLE} to change that)")
 
 
 @app.command()
-def info(name: Annotated[str, typer.Argument(help="a data set's name")]) -> None:
+def info(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
     """What it is, its options, its files and their checksums."""
     from ..data import options
     from ..data.folder import data_folder
 
-    spec = _spec(name)
+    spec, known = _spec(name), options(name)
+    if as_json:
+        listed = [
+            [{"path": str(data_folder() / file.name), "sha256": file.sha256, "urls": file.urls} for file in files]
+            for files in (spec.files, *spec.alternatives)
+        ]
+        print(json.dumps({**_record(spec), "options": [option._asdict() for option in known], "files": listed}, default=str))
+        return
     print(f"{spec.name}: {spec.about}")
-    print(f"train / valid / test: {' / '.join(f'{n:,}' for n in spec.sizes)}, {spec.width} units; {_state(name)}")
-    for option in options(name):
+    print(f"train / valid / test: {' / '.join(f'{n:,}' for n in spec.sizes)}, {spec.width} units; {_state(spec)}")
+    for option in known:
         print(f"  --data-option {option.name}=...  {option.meaning}\n    {option.type}; default {option.default}")
-    for i, files in enumerate((spec.files, *spec.alternatives)):
+    for i, files in enumerate(() if quiet else (spec.files, *spec.alternatives)):
         if i > 0:
             print("or")
         for file in files:
@@ -46,18 +66,21 @@ def info(name: Annotated[str, typer.Argument(help="a data set's name")]) -> None
 
 
 @app.command()
-def fetch(name: Annotated[str, typer.Argument(help="a data set's name")]) -> None:
+@stoppable
+def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
     """Download its files if they are not there, and check them."""
     from ..data import load_dataset
 
-    _spec(name)
-    data = load_dataset(name)
-    print(f"{name}: {len(data.train):,} / {len(data.valid):,} / {len(data.test):,} examples, files checked")
+    data = load_dataset(_spec(name).name)
+    sizes = len(data.train), len(data.valid), len(data.test)
+    if as_json:
+        print(json.dumps({"name": name, "sizes": sizes, "sha256": data.sha256}))
+    elif not quiet:
+        print(f"{name}: {' / '.join(f'{n:,}' for n in sizes)} examples, files checked")
 
 
-def _spec(name: str):  # type: ignore[no-untyped-def]
+def _spec(name: str) -> DatasetSpec:
     from ..data import datasets
-    from ..errors import InputError
 
     known = datasets()
     if name not in known:
@@ -65,6 +88,9 @@ def _spec(name: str):  # type: ignore[no-untyped-def]
     return known[name]
 
 
-def _state(name: str) -> str:
-    spec = _spec(name)
+def _record(spec: DatasetSpec) -> dict[str, Any]:
+    return {"name": spec.name, "about": spec.about, "sizes": spec.sizes, "width": spec.width, "state": _state(spec)}
+
+
+def _state(spec: DatasetSpec) -> str:
     return "embedded" if not spec.files else "present" if spec.is_present() else "absent"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import InputError
+from ..progress import Report
 from .endings import write_output
-from .progress import progress_bar
+from .flags import Json, Quiet
 
 HELP = """Write one HTML page about a run folder, or about several side by side.
 
@@ -27,9 +29,13 @@ Examples:
 def report(
     places: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="run folders")],
     out: Annotated[str, typer.Option(metavar="FILE", help="where the page goes")] = "report.html",
-    quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a page about runs."""
+    import json
+
+    from ..progress import phases
     from ..report import page, read_run
     from ..runs import RunFolder
 
@@ -39,7 +45,11 @@ def report(
         RunFolder(place).read_config()
     runs = []
     for place in places:
-        with progress_bar(quiet) as progress:
-            runs.append(read_run(place, progress and (lambda phase, share, place=place: progress(f"{place}: {phase}", share))))
+        with phases(not quiet) as progress:
+            runs.append(read_run(place, progress and partial(_of_run, progress, place)))
     write_output(out, page(runs).encode("utf-8", "replace"))  # a path may have bytes that no text has
-    print(out)
+    print(json.dumps({"page": out, "runs": [{"run": run.name, **run.evaluation} for run in runs]}) if as_json else out)
+
+
+def _of_run(progress: Report, place: str, phase: str, share: float) -> None:
+    progress(f"{place}: {phase}", share)

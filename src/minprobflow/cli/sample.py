@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,19 +11,22 @@ import typer
 
 from ..errors import InputError
 from .endings import write_output
+from .flags import Json, Quiet, Seed, Which
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..models.base import Model
 
-HELP = """Draw samples from a run folder or a model file, as a picture (.png) or rows (.npy).
+HELP = """Draw samples from a run folder or a model file, as a picture (.png), rows (.npy) or sequences (.fasta).
 
 Examples:
 
   minprobflow sample runs/mnist -n 64 --steps 1000 --out samples.png
 
   minprobflow sample runs/mnist --start data --clamp top --steps 500 --out inpainted.png
+
+  minprobflow sample runs/family -n 1000 --out family.fasta
 """
 HALVES = ("top", "bottom", "left", "right")
 
@@ -33,40 +37,72 @@ def sample(
     steps: Annotated[int, typer.Option(help="Gibbs steps")] = 1000,
     start: Annotated[str, typer.Option(help="noise, data or particles (of the training run)")] = "noise",
     clamp: Annotated[str | None, typer.Option(metavar="MASK", help="units held: top, bottom, left, right, or a .npy mask")] = None,
-    which: Annotated[str, typer.Option("--model", help="best or last model of the run")] = "best",
-    out: Annotated[str | None, typer.Option(metavar="FILE", help=".png or .npy; by default samples.png, or .npy if not images")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="all random numbers follow from it")] = 0,
+    which: Which = "best",
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help=".png, .npy or .fasta; by default samples.png, .fasta of sequences, else .npy")
+    ] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(metavar="LETTERS", help="of sequences, the gap first; by default that of the run's data, or of proteins")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw samples."""
-    import numpy as np
-
-    from .. import pictures
+    from ..progress import phases
     from ..runs.open import open_data, open_model
     from ..samplers import sample as draw
 
-    if out is not None and Path(out).suffix not in (".png", ".npy"):
-        raise InputError(f"--out {out}: end it in .png or .npy")
+    if out is not None and Path(out).suffix not in (".png", ".npy", ".fasta"):
+        raise InputError(f"--out {out}: end it in .png, .npy or .fasta")
     model = open_model(place, which)
     is_run = Path(place).is_dir()
-    shape = open_data(place).image_shape if is_run else _square(model.space.size)
+    data = open_data(place) if is_run else None
+    shape = data.image_shape if data else _square(model)
+    letters = alphabet or (data and data.alphabet)
     if out is None:
-        out = "samples.npy" if shape is None else "samples.png"
+        out = "samples.fasta" if letters else "samples.npy" if shape is None else "samples.png"
     if shape is None and out.endswith(".png"):
         raise InputError(f"{place} is about rows of {model.space.size} units that are not images: write --out samples.npy")
+    if out.endswith(".fasta"):
+        letters = _alphabet(place, model, letters)
     begin = None if start == "noise" else _start(place, start, n, seed, is_run)
     held = None if clamp is None else _mask(clamp, shape, model)
     if held is not None and begin is None:
         raise InputError("--clamp holds units of given rows: add --start data")
-    rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held)
+    with phases(None if not quiet else False) as progress:
+        if progress:
+            progress(f"{n} chains of {steps:,} steps", 0.0)
+        rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held)
+    write_output(out, _content(out, rows, shape, letters, f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else "")))
+    print(json.dumps({"out": out, "n": n, "steps": steps, "units": model.space.size, "seed": seed}) if as_json else out)
+
+
+def _content(out: str, rows: np.ndarray, shape: tuple[int, int] | None, letters: str | None, title: str) -> bytes:
+    import numpy as np
+
+    from .. import pictures
+    from ..data import fasta_text
+
+    if out.endswith(".fasta"):
+        assert letters is not None
+        return fasta_text(rows, letters).encode()
     if out.endswith(".npy"):
         buffer = io.BytesIO()
         np.save(buffer, rows)
-        write_output(out, buffer.getvalue())
-    else:
-        assert shape is not None
-        title = f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else "")
-        write_output(out, pictures.png(pictures.grid(rows, shape), title))
-    print(out)
+        return buffer.getvalue()
+    assert shape is not None
+    return pictures.png(pictures.grid(rows, shape), title)
+
+
+def _alphabet(place: str, model: Model, letters: str | None) -> str:
+    from ..data import AMINO_ACIDS
+
+    n_values = getattr(model.space, "n_values", 0)
+    letters = letters or AMINO_ACIDS
+    if len(letters) != n_values:
+        raise InputError(f"{place} has units with {n_values or 'real'} values, and {letters} has {len(letters)} letters: pass --alphabet")
+    return letters
 
 
 def _start(place: str, start: str, n: int, seed: int, is_run: bool) -> np.ndarray:
@@ -115,6 +151,6 @@ def _mask(clamp: str, shape: tuple[int, int] | None, model: Model) -> np.ndarray
     return held[clamp].ravel()
 
 
-def _square(size: int) -> tuple[int, int] | None:
-    side = int(size**0.5)
-    return (side, side) if side * side == size else None
+def _square(model: Model) -> tuple[int, int] | None:
+    side = int(model.space.size**0.5)
+    return (side, side) if side * side == model.space.size and getattr(model.space, "n_values", 2) == 2 else None

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
-from .training_display import TrainingDisplay, result_lines
+from .flags import Groups, Json, Quiet, grouped, with_settings
 
 if TYPE_CHECKING:
-    from ..runs import RunConfig, RunFolder
+    from ..runs import RunFolder
+    from ..train import Config
 
-OF_THE_COMMAND = ("data_option", "config", "out", "resume", "overwrite", "quiet", "as_json")  # the other options are the run's settings
+HELP = """Train a model; everything about the run is left in a folder.
 
-HELP = """Train an RBM; everything about the run is left in a folder.
-
-Without arguments it trains on the embedded digits. Real numbers (--data-option grey=true, or real=true for a file) get a
-Gaussian RBM. Stop it any time, and continue with --resume: it ends with the same parameters, bit for bit, as if it had never
-been stopped.
+Without arguments it trains an RBM on the embedded digits. Without --model the model is chosen from the data: an RBM for bits, a
+Gaussian RBM for real numbers (--data-option grey=true, or real=true for a file), a categorical RBM for sequences (FASTA) and other
+whole numbers. Stop it any time, and continue with --resume: it ends with the same parameters, bit for bit, as if it had never been
+stopped.
 
 Options of a file, each given as --data-option NAME=VALUE: split (shares of train, valid and test, such as 0.8,0.1,0.1), seed (of
-the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers), labels (first or
-last column, kept apart from the rows). Those of a data set: minprobflow datasets info NAME.
+the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers), whole (true keeps
+whole numbers), labels (first or last column, kept apart from the rows), alphabet (of sequences, the gap first). Those of a data set:
+minprobflow datasets info NAME.
 
 Examples:
 
@@ -35,86 +39,114 @@ Examples:
 
   minprobflow train --data digits --data-option grey=true --hidden 64
 
+  minprobflow train --data family.fasta --model potts --out runs/family
+
   minprobflow train --config mnist.toml --seed 1 --out runs/mnist-1
 
   minprobflow train --resume --out runs/mnist
 """
 
 
+def groups() -> Groups:
+    """Every setting of a run, its rule and its model."""
+    from .. import rules
+    from ..model_specs import model_specs
+    from ..train import Config, run_settings
+
+    known: dict[str, Mapping[str, type]] = {"rule": rules.specs(), "model": model_specs()}
+    names = {
+        name: [run_settings()[name]._replace(help=f"{run_settings()[name].help} ({', '.join(specs)})")] for name, specs in known.items()
+    }
+    own = [name for name in run_settings() if name not in ("data", "data_options", "model", "rule")]
+    return {
+        "Data": grouped([Config], ["data"]),
+        "Model": {"model": names["model"], **grouped(known["model"].values())},
+        "Rule": {"rule": names["rule"], **grouped(known["rule"].values())},
+        "Training": grouped([Config], own),
+    }
+
+
 def train(
-    data: Annotated[str | None, typer.Option(help="a data set (see minprobflow datasets) or a file  [default: digits]")] = None,
+    settings: dict[str, Any],
     data_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="an option of the data, such as threshold=0.5 (see above); may be repeated"),
+        typer.Option(
+            metavar="NAME=VALUE", rich_help_panel="Data", help="an option of the data, such as threshold=0.5 (see above); may be repeated"
+        ),
     ] = None,
-    rule: Annotated[str | None, typer.Option(help="cd, pcd, mpf-1flip, fmpf, pmpf, fpmpf or exact  [default: pcd]")] = None,
-    k: Annotated[int | None, typer.Option(help="Gibbs steps for each draw of particles  [default: 5]")] = None,
-    refresh: Annotated[int | None, typer.Option(help="updates made with one draw of particles  [default: 1]")] = None,
-    n_particles: Annotated[int | None, typer.Option(help="number of particles  [default: the batch size]")] = None,
-    min_ess: Annotated[float | None, typer.Option(help="draw anew when fewer particles than this share are effective")] = None,
-    o: Annotated[str | None, typer.Option(help="odd function of mpf-1flip: zero, sign or tanh")] = None,
-    hidden: Annotated[int | None, typer.Option(help="hidden units  [default: 16]")] = None,
-    tau: Annotated[float | None, typer.Option(help="temperature  [default: 1]")] = None,
-    epochs: Annotated[int | None, typer.Option(help="times to go through the data  [default: 50]")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="examples an update  [default: 50, or all if there are fewer]")] = None,
-    optimizer: Annotated[str | None, typer.Option(help="sgd, momentum or adam  [default: sgd]")] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="decays to zero over the run  [default: what suits the rule, 0.2 for pcd]")
-    ] = None,
-    centred: Annotated[bool | None, typer.Option(help="the centred gradient  [default: on, but for adam]")] = None,
-    l1: Annotated[float | None, typer.Option(help="penalty on sum |W|")] = None,
-    l2: Annotated[float | None, typer.Option(help="penalty on sum W^2")] = None,
-    average: Annotated[str | None, typer.Option(help="decay of averaged parameters, such as 0.999, or polyak")] = None,
-    evaluate_every: Annotated[int | None, typer.Option(help="epochs between looks at the likelihood  [default: 1]")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="all random numbers follow from it  [default: 0]")] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE.toml", help="settings by these names; flags win")] = None,
-    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="where the run goes  [default: runs/DATA-RULE-HIDDEN-SEED]")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="where the run is kept  [default: runs/DATA-RULE-MODEL-SEED]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="continue the run in --out")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run that is in --out")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="no progress on standard error")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print the summary as one JSON object")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
-    """Train an RBM."""
-    flags = {name: value for name, value in locals().items() if name not in OF_THE_COMMAND}
-    from ..runs import RunFolder, resolve, train_run
-    from ..runs.config import given, resumed
+    """Train a model."""
+    from ..runs import RunFolder, train_run
+    from ..train import Config, TrainingProgress
+    from ..train.config import stated
 
-    if average is not None and average != "polyak":
-        flags["average"] = _number(average, "--average")
     if data_option:
-        flags["data_options"] = dict(_option(text) for text in data_option)
+        settings = {**settings, "data_options": dict(_option(text) for text in data_option)}
     if resume and overwrite:
         raise InputError("--resume continues the run in --out, --overwrite replaces it: choose one")
-    place = out or _default_place(resolve(config, flags))
+    place = out or _default_place(Config.read(config, settings))
+    folder = RunFolder(place)
     if resume:
-        if not RunFolder(place).begun():
+        if not folder.begun():
             raise InputError(f"there is no run to resume in {place}: name its folder with --out, or drop --resume to start it")
-        settings = resumed(RunFolder(place).read_config(), given(config, flags), place)
+        wanted = folder.read_config().resumed(stated(config, settings), place)
     else:
-        settings = resolve(config, flags)
+        wanted = Config.read(config, settings)
+
+    def begun(resolved: Config) -> None:
+        if not quiet:
+            print(f"model {resolved.model}{'' if wanted.model else ', chosen from the data'}", file=sys.stderr, flush=True)
+
+    progress = nullcontext() if quiet else TrainingProgress(wanted.epochs, wanted.rule_spec().informative(), wanted.look_epochs())
     try:
-        with TrainingDisplay(settings, quiet) as show:
-            summary = train_run(settings, place, resume, show, overwrite)
+        with progress as show:
+            run = train_run(wanted, place, resume=resume, overwrite=overwrite, show=show, begun=begun)
     except (KeyboardInterrupt, OSError) as stop:
-        stop.add_note(_how_to_continue(RunFolder(place), settings))
+        stop.add_note(_how_to_continue(folder, wanted))
         raise
-    if as_json:
-        print(json.dumps(summary))
-        return
-    print("\n".join(result_lines(summary)))
+    print(json.dumps(run.summary) if as_json else "\n".join(result_lines(run.summary)))
 
 
-def _default_place(settings: RunConfig) -> str:
-    return f"runs/{settings.data.replace('/', '_')}-{settings.rule}-{settings.hidden}-{settings.seed}"
+build = with_settings(train, HELP, groups)
 
 
-def _how_to_continue(folder: RunFolder, settings: RunConfig) -> str:
+def result_lines(summary: dict[str, Any]) -> list[str]:
+    """The end of a run in words, from its summary."""
+    place, last = summary["run"], summary["last"]
+    lines = [f"run       {place}"]
+    if "valid" in last:
+        gain = last["valid"] - summary["independent_units"]
+        band = "" if last["stderr"] == 0 else f" +- {last['stderr']:.2f}"
+        side = f"{abs(gain):.2f} {'above' if gain >= 0 else 'below'} independent units"
+        lines.append(f"valid     {last['valid']:.2f}{band} nats, {side} ({last['method']})")
+        lines.append(f"train     {last['train']:.2f} nats; best on validation at epoch {summary['best_epoch']} of {summary['epochs']}")
+    lines.append(f"models    {place}/model.safetensors (last), {place}/best.safetensors (best on validation); {summary['model']}")
+    return lines + [f"note      {remark}" for remark in summary["remarks"]]
+
+
+def _default_place(config: Config) -> str:
+    from ..model_specs import model_specs
+    from ..specs import settings_of
+
+    named = [config.model] if config.model else []
+    spec = model_specs()[config.model or "rbm"]
+    hidden = [str(config.model_settings.get("hidden", known.default))] if (known := settings_of(spec).get("hidden")) else []
+    return "runs/" + "-".join([config.data.replace("/", "_"), str(config.rule), *named, *hidden, str(config.seed)])
+
+
+def _how_to_continue(folder: RunFolder, config: Config) -> str:
     import shlex
 
     if not folder.begun():
         return "stopped before the run was started: the same command starts it again"
     done = len(folder.read_metrics())
-    where = f"stopped after epoch {done} of {settings.epochs}" if done else "stopped before the first epoch was finished"
+    where = f"stopped after epoch {done} of {config.epochs}" if done else "stopped before the first epoch was finished"
     return f"{where}; continue with: minprobflow train --resume --out {shlex.quote(str(folder.path))}"
 
 
@@ -126,10 +158,3 @@ def _option(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def _number(text: str, flag: str) -> float:
-    try:
-        return float(text)
-    except ValueError as problem:
-        raise InputError(f"{flag} {text}: expected a number") from problem

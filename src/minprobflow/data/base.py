@@ -34,6 +34,7 @@ class Dataset(NamedTuple):
     source: str
     sha256: dict[str, str]  # of the files it came from
     labels: Labels | None
+    alphabet: str | None = None  # of sequences: the letter of each value
 
 
 def in_three(

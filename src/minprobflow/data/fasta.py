@@ -11,13 +11,14 @@ from jaxtyping import Num, UInt8
 
 from ..errors import InputError
 from ..tables import table, within_memory
-from .files import existing
+from .files import existing, read_table
 from .limits import gunzip
 
 AMINO_ACIDS = "-ACDEFGHIKLMNPQRSTVWY"
 """the gap, then the twenty amino acids by their letter: a residue's value is its place here"""
 UNKNOWN = "BJOUXZ*"  # ambiguous or rare residues
 INSERTIONS = frozenset(string.ascii_lowercase + ".")
+SUFFIXES = (".fasta", ".fa", ".faa", ".fas", ".afa", ".a2m")
 OTHER = 255  # the value of what is no letter of the alphabet
 
 
@@ -31,6 +32,30 @@ class Alignment(NamedTuple):
     def text(self) -> list[str]:
         """The sequences as letters."""
         return as_text(self.rows, self.alphabet)
+
+
+def is_fasta(name: str) -> bool:
+    """Whether a file's name is that of an alignment, plain or gzipped.
+
+    >>> is_fasta("family.fasta.gz"), is_fasta("rows.csv")
+    (True, False)
+    """
+    return name.lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
+def read_rows(name: str, alphabet: str | None = None) -> Num[np.ndarray, "n ..."]:
+    """The rows of a file: of an alignment, the values of its letters in the alphabet (by default `AMINO_ACIDS`); else its numbers."""
+    return read_fasta(name, alphabet or AMINO_ACIDS).rows if is_fasta(name) else read_table(name)
+
+
+def fasta_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> str:
+    """Rows of values as the text of a FASTA file.
+
+    >>> print(fasta_text(np.asarray([[1, 2, 0]], np.uint8)), end="")
+    >sample1
+    AC-
+    """
+    return "".join(f">sample{number}\n{letters}\n" for number, letters in enumerate(as_text(rows, alphabet), 1))
 
 
 def read_fasta(path: str | os.PathLike[str], alphabet: str = AMINO_ACIDS) -> Alignment:

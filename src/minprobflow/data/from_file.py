@@ -10,9 +10,11 @@ import numpy as np
 from ..errors import InputError
 from ..tables import refuse_first, refuse_missing
 from .base import Dataset, in_three
-from .files import read_labelled, read_table
+from .fasta import AMINO_ACIDS, is_fasta, read_rows
+from .files import read_labelled
 from .loader_options import Seed, both_spellings
 
+MOST = 254  # largest value of a unit
 FEW = 32  # distinct values that still look like grey levels
 INDEX_ROWS = 10  # with fewer rows, a column that counts up may be data
 
@@ -23,7 +25,9 @@ def from_file(
     seed: Seed = 0,
     threshold: float | None = None,
     real: bool = False,
+    whole: bool = False,
     labels: Literal["first", "last"] | None = None,
+    alphabet: str | None = None,
 ) -> Dataset:
     """Rows of a user's file, shuffled with a seed and split.
 
@@ -32,12 +36,19 @@ def from_file(
         seed: of the shuffle before the split.
         threshold: make rows binary by value > threshold.
         real: keep rows as real numbers, for models with real visible units.
+        whole: keep rows as whole numbers from 0, for models whose units have several values.
         labels: that column holds class labels (or an index) and is kept apart from the rows.
+        alphabet: letters of the sequences in a FASTA file, the gap first; by default the gap and the twenty amino acids.
     """
     if min(split) < 0 or split[0] <= 0 or abs(sum(split) - 1) > 1e-6:
         raise InputError(f"split={split}: give the shares of train, valid and test, which add up to 1, for example (0.8, 0.1, 0.1)")
-    table, classes = (read_table(name), None) if labels is None else read_labelled(name, labels)
-    rows = _rows(table.reshape(len(table), -1), name, threshold, real)
+    letters = (alphabet or AMINO_ACIDS) if is_fasta(name) else None
+    if letters is not None and (threshold is not None or labels is not None or real):
+        raise InputError(f"{name} holds sequences of letters: leave out threshold, real and labels")
+    if letters is None and alphabet is not None:
+        raise InputError(f"{name} holds numbers, not sequences: leave out alphabet")
+    table, classes = (read_rows(name, letters), None) if labels is None else read_labelled(name, labels)
+    rows = table if letters else _rows(table.reshape(len(table), -1), name, threshold, real, whole)
     order = np.random.default_rng(seed).permutation(len(rows))
     bounds = np.round(np.cumsum(split)[:2] * len(rows)).astype(int)
     parts = np.split(order, bounds)
@@ -47,12 +58,12 @@ def from_file(
     source = f"{name}, split {tuple(split)} with seed {seed}" + ("" if threshold is None else f", value > {threshold:g}")
     side = int(np.sqrt(rows.shape[1]))
     square = (side, side) if side * side == rows.shape[1] else None
-    shape = (table.shape[1], table.shape[2]) if table.ndim == 3 else square
-    return in_three(Path(name).name, [rows[part] for part in parts], shape, source, classes=kept)
+    shape = None if letters or whole else (table.shape[1], table.shape[2]) if table.ndim == 3 else square
+    return in_three(Path(name).name, [rows[part] for part in parts], shape, source, classes=kept)._replace(alphabet=letters)
 
 
-def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool) -> np.ndarray:
-    """The table as bits or as real numbers. A value that is not a number never becomes one."""
+def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool, whole: bool) -> np.ndarray:
+    """The table as bits, whole or real numbers. A value that is not a number never becomes one."""
     refuse_missing(table, name)
     if real and threshold is None:
         with np.errstate(over="ignore"):
@@ -65,6 +76,10 @@ def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool) -> 
         if len(table) >= INDEX_ROWS and (counting := _counts_up(table)).any():
             raise InputError(f"{name}: {_index_column(table, int(np.argmax(counting)))}")
         return (table > threshold).astype(np.float32 if real else np.uint8)
+    if whole:
+        why = f", expected whole numbers from 0 to {MOST}: number the values of each column from 0"
+        refuse_first((table < 0) | (table > MOST) | (table != np.floor(table)), table, name, why)
+        return table.astype(np.uint8)
     wrong = (table != 0) & (table != 1)
     if wrong.any():
         raise InputError(f"{name} is not binary: {_why_not_binary(table, wrong)}")
@@ -92,7 +107,10 @@ def _why_not_binary(table: np.ndarray, wrong: np.ndarray) -> str:
         highest = float(distinct[-1])
         level = both_spellings("threshold", (1 if highest <= 1 else 255 if highest <= 255 and len(distinct) > FEW else highest) / 2)
         return f"{found}: if the values are grey levels, pass {level}; for a model of real numbers, {both_spellings('real', True)}"
-    return f"{found}: for a model of real numbers, pass {both_spellings('real', True)}; otherwise turn each column into 0 and 1 first"
+    kinds = f"for a model of real numbers, pass {both_spellings('real', True)}"
+    if (distinct == np.floor(distinct)).all() and distinct[0] >= 0 and distinct[-1] <= MOST:
+        kinds += f"; for one of categories, {both_spellings('whole', True)}"
+    return f"{found}: {kinds}; otherwise turn each column into 0 and 1 first"
 
 
 def _looks_grey(table: np.ndarray, distinct: np.ndarray, columns: np.ndarray) -> bool:

@@ -53,12 +53,18 @@ def options(name: str | os.PathLike[str] | None = None) -> list[Option]:
     return declared(partial(from_file, "") if name is None else _loader(name)[0])
 
 
+def is_file(name: str | os.PathLike[str]) -> bool:
+    """Whether this names a file, not a data set."""
+    text = text_path(name)
+    return not isinstance(name, str) or (text not in datasets() and (any(mark in text for mark in "./\\:\0") or _exists(text)))
+
+
 def _loader(name: Any) -> tuple[Callable[..., Dataset], str]:
     """What loads it, and what messages call it."""
     known, text = datasets(), text_path(name)
     if isinstance(name, str) and name in known:
         return known[name].load, f"data set {name!r}"
-    if not isinstance(name, str) or any(mark in text for mark in "./\\:\0") or _exists(text):
+    if is_file(name):
         return partial(from_file, text), shown(text)
     near = difflib.get_close_matches(text[:100], known, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

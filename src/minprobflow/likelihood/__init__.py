@@ -1,24 +1,28 @@
 """Likelihoods with error bars and a verdict."""
 
-from .base import LogPartitionEstimator, estimators
+from .base import LikelihoodEstimator, LogPartitionEstimator, estimators, likelihood_estimators
 from .csl import CSL
 from .estimate import Estimate
+from .evaluate import log_likelihood, log_partition, methods
 from .exact import exact_log_partition, exact_log_partition_and_gradient
 from .independent import independent_units
-from .judge import from_log_partition, log_likelihood, log_partition, methods
 from .pseudo import pseudo_log_likelihoods, stochastic_pseudo_log_likelihoods
+from .rows import free_energies, from_log_partition
 from .sandwich import AIS
 
 __all__ = [
     "AIS",
     "CSL",
     "Estimate",
+    "LikelihoodEstimator",
     "LogPartitionEstimator",
     "estimators",
     "exact_log_partition",
     "exact_log_partition_and_gradient",
+    "free_energies",
     "from_log_partition",
     "independent_units",
+    "likelihood_estimators",
     "log_likelihood",
     "log_partition",
     "methods",

@@ -7,9 +7,10 @@ A lower bound in expectation: with too few or badly mixed samples it is too low,
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,20 +23,27 @@ from ..errors import InputError
 from ..models.base import Latent, Model
 from ..random_bits import as_key, subkey
 from ..samplers import block_gibbs, run
-from .base import MAX_CHAINS
+from .base import MAX_CHAINS, LikelihoodEstimator, Progress
+from .estimate import Estimate, Verdict
+from .rows import over_examples
+from .verdict import Z95
 
 GROUPS = 10  # of chains, for the jackknife
 ENTRIES = 200_000  # examples x chains at a time, whatever their numbers
 
 
 @dataclass(frozen=True)
-class CSL:
-    """Settings. The number of hidden samples is chains x samples."""
+class CSL(LikelihoodEstimator):
+    """The conservative sampling-based log-likelihood. The number of hidden samples is chains x samples."""
+
+    name: ClassVar[str] = "csl"
 
     chains: int = 100
+    """number of chains"""
     samples: int = 100
     """kept from each chain"""
     burn_in: int = 1000
+    """steps before the first one is kept"""
     thinning: int = 10
     """steps between two kept samples"""
     start: str = "noise"
@@ -45,6 +53,24 @@ class CSL:
         for name, low, high in (("chains", 2, MAX_CHAINS), ("samples", 1, LARGEST), ("burn_in", 0, LARGEST), ("thinning", 1, LARGEST)):
             object.__setattr__(self, name, whole(name, getattr(self, name), low, high))
         choice("start", self.start, ("noise", "data"))
+
+    def log_likelihood(
+        self, model: Model, rows: Num[np.ndarray, "n D"], key: Any, base_data: Any = None, progress: Progress | None = None
+    ) -> Estimate:
+        report = None if progress is None else lambda share: progress("CSL", share)
+        result = csl(model, rows, self, key, base_data, report)
+        if not np.isfinite(result.value):
+            raise InputError("CSL is not finite: the model's weights are too large for single precision")
+        reasons = ["CSL is a lower bound: the likelihood is at or above it"]
+        if self.start == "data" and base_data is None:
+            reasons = ["CSL is a lower bound only once the chains have forgotten the rows they started at, those evaluated: pass base_data"]
+        verdict: Verdict = "wide"
+        if result.ess < 5:
+            reasons.append(f"few effective samples ({result.ess:.1f} for half of the examples): it may be many nats too low, add samples")
+            verdict = "do not trust"
+        settings = {**dataclasses.asdict(self), "chains": n_chains(self), **over_examples(result.per_example)}
+        lower = result.value - Z95 * result.stderr
+        return Estimate(result.value, result.stderr, lower, float("inf"), result.ess, "csl", verdict, settings, tuple(reasons))
 
 
 class Result(NamedTuple):

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Float, Key, Num, UInt8
 
 from ..connectivity import NeighbourFlow
 from ..connectivity.one_flip import flip_differences, log_odds_of_change
 from ..models.base import Model, as_model
 from ..spaces import discrete
+from .base import LikelihoodEstimator, Progress
+from .estimate import Estimate
+from .rows import over_examples
 
 ROWS = 256
+
+
+@dataclass(frozen=True)
+class Pseudo(LikelihoodEstimator):
+    """The mean log pseudo-likelihood. It has no settings."""
+
+    name: ClassVar[str] = "pseudo"
+
+    def log_likelihood(
+        self, model: Model, rows: Num[np.ndarray, "n D"], key: Any, base_data: Any = None, progress: Progress | None = None
+    ) -> Estimate:
+        values = pseudo_log_likelihoods(model, rows)
+        mean = float(values.mean())
+        reason = "pseudo-likelihood is not a likelihood: compare it only with itself, while training"
+        return Estimate(mean, 0.0, mean, mean, float("inf"), "pseudo", "do not trust", over_examples(values), (reason,))
 
 
 def pseudo_log_likelihoods(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:

@@ -36,6 +36,7 @@ class AIS(LogPartitionEstimator):
     name: ClassVar[str] = "ais"
 
     chains: int = 100
+    """number of chains"""
     betas: int | None = None
     """number of temperatures; by default doubled from `first_betas` until the target or the budget is reached"""
     schedule: str = "adaptive"
@@ -45,11 +46,15 @@ class AIS(LogPartitionEstimator):
     sample_steps: int | None = None
     """steps of those sampling chains; by default as many as temperatures, at least 1,000"""
     target_stderr: float = 0.1
+    """standard error of log Z to reach"""
     target_gap: float = 0.5
     """how far apart the two sides may be"""
     first_betas: int = 1000
+    """temperatures to begin with"""
     max_betas: int = 64_000
+    """temperatures at which doubling ends"""
     max_seconds: float | None = None
+    """stop doubling when this time is used up"""
 
     def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
         return sandwich(model, self, key, base_data, progress)
@@ -73,7 +78,7 @@ class AIS(LogPartitionEstimator):
 def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
     """log Z by AIS in both directions."""
     if not isinstance(model, Annealable):
-        raise InputError(f"{type(model).__name__} has no path of models to anneal along: only exact enumeration can judge it")
+        raise InputError(f"{type(model).__name__} has no path of models to anneal along: only exact enumeration can evaluate it")
     key, begun = as_key(key), time.perf_counter()
     rows = None if base_data is None else model.space.check(base_data, "base data")
     n = min(settings.first_betas, settings.max_betas) if settings.betas is None else settings.betas

@@ -40,7 +40,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def _run(run: RunRecord, index: int) -> dict[str, Any]:
-    found = run.evaluation
+    found, value = run.evaluation, run.evaluation["log_likelihood"]
     spread = found["settings"].get("stderr_over_examples")
     energies = [run.diagnostics.get(f"free_energy_{part}") for part in ("valid", "train")]
     gap = None if energies[0] is None else float(energies[0] - energies[1])
@@ -49,11 +49,11 @@ def _run(run: RunRecord, index: int) -> dict[str, Any]:
         "id": f"run-{index + 1}",
         "name": run.name,
         "colour": colour(index),
-        "value": number(found["value"]),
-        "stderr": number(found["stderr"]),
-        "interval": f"[{number(found['lower'])}, {number(found['upper'])}]",
+        "value": number(value["value"]),
+        "stderr": number(value["stderr"]),
+        "interval": f"[{number(value['lower'])}, {number(value['upper'])}]",
         "part": found["part"],
-        "n": f"{found['n']:,}",
+        "n": f"{value['n']:,}",
         "spread": None if spread is None else number(1.96 * spread, 2),
         "method": found["method"],
         "verdict": found["verdict"],
@@ -62,7 +62,7 @@ def _run(run: RunRecord, index: int) -> dict[str, Any]:
         "reasons": found["warnings"] or [REASONS.get(found["method"], "")],
         "rule": run.config["rule"],
         "data": run.config["data"],
-        "hidden": run.config["hidden"],
+        "model": run.model,
         "epochs": f"{epochs} of {run.config['epochs']}",
         "unfinished": not run.summary,
         "best_epoch": run.best_epoch,

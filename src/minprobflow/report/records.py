@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..likelihood.base import Progress
+from ..progress import Report
 from ..runs import RunFolder
 from ..runs.diagnostics import diagnose
 
@@ -32,6 +31,12 @@ class RunRecord:
         return [epoch for epoch, _ in points], [value for _, value in points]
 
     @property
+    def model(self) -> str:
+        """What was trained: its name, and its hidden units if it has any."""
+        hidden = self.config.get("hidden")
+        return f"{self.config['model']}" + (f", {hidden} hidden units" if hidden else "")
+
+    @property
     def best_epoch(self) -> int | None:
         """The epoch that the best model is of."""
         epochs, values = self.curve("valid")
@@ -43,10 +48,10 @@ class RunRecord:
         return math.fsum(self.curve("seconds")[1])
 
 
-def read_run(place: str, progress: Progress | None = None) -> RunRecord:
+def read_run(place: str, progress: Report | None = None) -> RunRecord:
     """Read a run folder. What its records say of an earlier best model, or lack, is computed and kept there."""
     folder = RunFolder(place)
-    config = dataclasses.asdict(folder.read_config())
+    config = folder.read_config().flat()
     evaluation, arrays = diagnose(place, progress)
     summary, environment = (folder.read_optional(file) for file in (folder.summary_file, folder.environment_file))
     return RunRecord(str(place), config, folder.read_metrics(), summary, environment, evaluation, arrays)

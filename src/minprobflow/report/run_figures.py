@@ -72,7 +72,7 @@ def compared(runs: Sequence[RunRecord]) -> list[Shown]:
 
 
 def samples(run: RunRecord) -> list[tuple[str, list[tuple[str, Markup]]]]:
-    """Chains from data and from noise: a strip of pictures after each number of steps. Empty if the data are no images."""
+    """Chains from data and from noise: a strip of pictures after each number of steps. Empty if the data are not images."""
     shape = _image_shape(run)
     if shape is None:
         return []
@@ -90,7 +90,7 @@ def samples(run: RunRecord) -> list[tuple[str, list[tuple[str, Markup]]]]:
 def filters(run: RunRecord) -> Shown | None:
     """Weights of the strongest hidden units, if the data are images."""
     shape, weights = _image_shape(run), run.diagnostics["filters"]
-    if shape is None:
+    if shape is None or not len(weights):
         return None
     n, hidden = len(weights), len(run.diagnostics["unit_activations"])
     which = f"all {n} hidden units" if n == hidden else f"the {n} strongest of {hidden} hidden units"
@@ -101,12 +101,14 @@ def filters(run: RunRecord) -> Shown | None:
 
 def filter_columns(run: RunRecord) -> int:
     """Up to twelve, such that the last line is as full as can be."""
-    n = len(run.diagnostics["filters"])
+    n = max(len(run.diagnostics["filters"]), 1)
     return n if n <= 12 else min(range(12, 7, -1), key=lambda columns: -n % columns)
 
 
 def activations(run: RunRecord, index: int) -> list[Shown]:
-    """Mean activation of each hidden unit, and all activations."""
+    """Mean activation of each hidden unit, and all activations; nothing without hidden units."""
+    if "unit_activations" not in run.diagnostics:
+        return []
     means, counts = run.diagnostics["unit_activations"], run.diagnostics["activation_counts"]
     units, edges = np.histogram(means, 20, (0.0, 1.0))
     alt = f"Histogram of {len(means)} mean activations between {means.min():.2f} and {means.max():.2f}"

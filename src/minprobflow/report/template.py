@@ -88,21 +88,25 @@ RUN = """
 {% if run.samples %}
 <div class="halves">
 {% for title, strips in run.samples %}
-<figure><figcaption><h4>{{ title }}</h4><span>one chain a column, after 1 to 1,000 Gibbs steps</span></figcaption>
+<figure><figcaption><h4>{{ title }}</h4><span>one chain per column, after 1 to 1,000 Gibbs steps</span></figcaption>
 {% for label, strip in strips %}
 <div class="strip"><span>{{ label }}</span><div class="picture">{{ strip }}</div></div>
 {% endfor %}
 </figure>
 {% endfor %}
 </div>
+{% else %}
+<p>The data are not images, so samples and filters are not drawn.</p>
+{% endif %}
+{% if run.filters %}
 <h3>Filters</h3>
 <figure><figcaption><span>{{ run.filters.caption }}</span></figcaption>
 <div class="picture narrow" style="--columns: {{ run.filter_columns }}">{{ run.filters.content }}</div></figure>
-{% else %}
-<p>The data are no images, so samples and filters are not drawn.</p>
 {% endif %}
+{% if run.hidden_figures %}
 <h3>Hidden activations</h3>
 <div class="halves">{% for shown in run.hidden_figures %}{{ figure(shown) }}{% endfor %}</div>
+{% endif %}
 <h3>Mixing of chains</h3>
 <p>{{ run.mixing }}</p>
 <div class="halves">{% for shown in run.mixing_figures %}{{ figure(shown) }}{% endfor %}</div>
@@ -118,7 +122,7 @@ COMPARISON = """
 {% macro comparison() %}
 <div class="card scroll" tabindex="0" role="region" aria-label="Comparison of the runs">
 <table class="compare"><thead><tr><th scope="col">run</th><th scope="col">log-likelihood</th><th scope="col">±</th>
-<th scope="col">verdict</th><th scope="col">rule</th><th scope="col">hidden</th><th scope="col">best epoch</th>
+<th scope="col">verdict</th><th scope="col">rule</th><th scope="col">model</th><th scope="col">best epoch</th>
 <th scope="col">seconds</th></tr></thead><tbody>
 {% for run in runs %}
 <tr class="{{ run.tone }}">
@@ -127,7 +131,7 @@ COMPARISON = """
 <td class="figure" data-label="±">{{ run.stderr }}</td>
 <td data-label="verdict"><span><span class="badge">{{ run.verdict }}</span> ({{ run.method }})</span></td>
 <td data-label="rule">{{ run.rule }}</td>
-<td class="figure" data-label="hidden">{{ run.hidden }}</td>
+<td data-label="model">{{ run.model }}</td>
 <td class="figure" data-label="best epoch">{{ run.best_epoch or "none" }}</td>
 <td class="figure" data-label="seconds">{{ run.seconds }}</td></tr>
 {% endfor %}
@@ -150,7 +154,9 @@ COMPARISON = """
 {% for title, strips in run.samples %}
 <div class="strip"><span>{{ title }}, {{ strips[-1][0] }}</span><div class="picture">{{ strips[-1][1] }}</div></div>
 {% endfor %}
+{% if run.filters %}
 <div class="picture narrow" style="--columns: {{ run.filter_columns }}">{{ run.filters.content }}</div>
+{% endif %}
 </figure>
 {% endfor %}
 </div>
@@ -170,11 +176,11 @@ SEVERAL = """<body class="many"><main><h1>{{ runs | length }} runs compared</h1>
 {{ comparison() }}
 {% for run in runs %}
 <section id="{{ run.id }}"><h2><span class="swatch" style="background: {{ run.colour }}"></span>{{ run.name }}</h2>
-<p class="soft">{{ run.rule }} on {{ run.data }}, {{ run.hidden }} hidden units</p>
+<p class="soft">{{ run.rule }} on {{ run.data }}, {{ run.model }}</p>
 {{ about(run) }}</section>
 {% endfor %}"""
 
-ONE = """<body><main><h1>{{ runs[0].name }}: {{ runs[0].rule }} on {{ runs[0].data }}, {{ runs[0].hidden }} hidden units</h1>
+ONE = """<body><main><h1>{{ runs[0].name }}: {{ runs[0].rule }} on {{ runs[0].data }}, {{ runs[0].model }}</h1>
 {{ about(runs[0]) }}"""
 
 PAGE = (

@@ -1,6 +1,6 @@
 """The paper's learning rules, and any other that a file defines."""
 
-from ._registry import names, rule
+from ._registry import names, rule, specs
 from .base import Diagnostics, Rule, RuleSpec, join
 from .cd import CD
 from .exact import Exact
@@ -26,4 +26,5 @@ __all__ = [
     "join",
     "names",
     "rule",
+    "specs",
 ]

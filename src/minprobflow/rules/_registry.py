@@ -10,13 +10,19 @@ from typing import Any
 from ..arguments import shown
 from ..errors import InputError
 from ..plugins import discover
+from ..specs import check_settings
 from .base import RuleSpec
 
 
-def names() -> list[str]:
-    """All known rules."""
+def specs() -> dict[str, type[RuleSpec]]:
+    """All known rules by name."""
     discover(sys.modules[__package__])
-    return sorted(RuleSpec.known)
+    return dict(sorted(RuleSpec.known.items()))
+
+
+def names() -> list[str]:
+    """The names of all known rules."""
+    return list(specs())
 
 
 def rule(name: str | RuleSpec, **settings: Any) -> RuleSpec:
@@ -26,21 +32,16 @@ def rule(name: str | RuleSpec, **settings: Any) -> RuleSpec:
     FPMPF(k=10, refresh=5, n_particles=None, min_ess=0.5)
     """
     if isinstance(name, RuleSpec):
-        _check_settings(type(name), settings)
-        return dataclasses.replace(name, **settings) if settings else name
-    known = names()
+        if not settings:
+            return name
+        check_settings(f"rule {name.name!r}", type(name), settings, specs())
+        return dataclasses.replace(name, **settings)
+    known = specs()
     if not isinstance(name, str):
         raise InputError(f"rule is {shown(name)}: pass a name ({', '.join(known)}) or an object such as mpf.FPMPF(k=10)")
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, 1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise InputError(f"unknown rule {shown(name)}{hint}: the known rules are {', '.join(known)}")
-    spec = RuleSpec.known[name]
-    _check_settings(spec, settings)
-    return spec(**settings)
-
-
-def _check_settings(spec: type[RuleSpec], settings: dict[str, Any]) -> None:
-    fields = [f.name for f in dataclasses.fields(spec)]
-    for unknown in settings.keys() - set(fields):
-        raise InputError(f"rule {spec.name!r} has no setting {unknown!r}: it has {', '.join(fields) or 'none'}")
+    check_settings(f"rule {name!r}", known[name], settings, known)
+    return known[name](**settings)

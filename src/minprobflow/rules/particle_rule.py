@@ -31,7 +31,7 @@ class ParticleRule(RuleSpec):
     n_particles: int | None = None
     """number of particles; by default the batch size"""
     min_ess: float = 0.5
-    """draw anew when the effective share of the particles falls below this"""
+    """redraw when the effective share of the particles falls below this"""
 
     def __post_init__(self) -> None:
         for field in ("k", "refresh", "n_particles"):

@@ -1,7 +1,9 @@
-"""Training runs in folders: settings, records, models, pictures."""
+"""Training runs: settings, validation, records, models, pictures, evaluation."""
 
-from .config import RunConfig, resolve
+from .environment import environment
+from .evaluate import evaluate
 from .folder import RunFolder
-from .train import train_run
+from .train import Run, train_run
+from .validation import Look, Validation
 
-__all__ = ["RunConfig", "RunFolder", "resolve", "train_run"]
+__all__ = ["Look", "Run", "RunFolder", "Validation", "environment", "evaluate", "train_run"]

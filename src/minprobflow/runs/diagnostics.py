@@ -15,17 +15,17 @@ import numpy as np
 
 from .. import pictures
 from ..data import Dataset
-from ..errors import DamagedFileError, InputError, ModelFileError
+from ..errors import DamagedFileError, ModelFileError
 from ..files import pack, read, write_atomically
-from ..likelihood import Estimate, from_log_partition, log_partition
-from ..likelihood.base import Progress
-from ..likelihood.judge import free_energies
-from ..models import RBM, GaussianRBM
-from ..records import plain, read_record, write_record
+from ..likelihood import free_energies
+from ..models.base import Latent, Model
+from ..progress import Report
+from ..records import read_record, write_record
 from . import mixing
+from .evaluate import evaluate
 from .folder import RunFolder
-from .monitor import ROWS
 from .open import open_data, open_model
+from .validation import ROWS
 
 KIND = "diagnostics"
 EVALUATION, DIAGNOSTICS = "evaluation.json", "diagnostics.safetensors"
@@ -35,10 +35,10 @@ PICTURED = 12  # of each
 FILTERS = 60
 BINS = 40
 BURN_IN = 1000  # steps before the autocorrelation is taken
-NEEDED = ("part", "n", "value", "stderr", "lower", "upper", "method", "verdict", "warnings", "settings", "log_partition")
+NEEDED = ("part", "log_likelihood", "method", "verdict", "warnings", "settings", "log_partition")
 
 
-def diagnose(place: str | os.PathLike[str], progress: Progress | None = None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def diagnose(place: str | os.PathLike[str], progress: Report | None = None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The evaluation and diagnostics of a run's best model: as kept in its folder, else computed and kept there.
 
     What is kept is used if it is whole and of the best model as it is. A folder that cannot be written to is a warning.
@@ -47,8 +47,6 @@ def diagnose(place: str | os.PathLike[str], progress: Progress | None = None) ->
     folder.read_config()
     digest = _model_digest(folder)
     model = open_model(str(place))  # after the digest: if training replaces it in between, the next call computes again
-    if not isinstance(model, RBM | GaussianRBM):
-        raise InputError(f"{place} holds a {type(model).__name__}: reports are about RBMs, use minprobflow evaluate")
     evaluation, arrays = read_evaluation(place, digest), read_diagnostics(place, digest)
     if evaluation is None or arrays is None:
         data = open_data(str(place))
@@ -81,11 +79,10 @@ def read_diagnostics(place: str | os.PathLike[str], digest: str | None = None) -
     return arrays if metadata["kind"] == KIND and metadata.get("model_sha256") == wanted else None
 
 
-def keep_evaluation(place: str | os.PathLike[str], log_z: Estimate, result: Estimate) -> None:
+def keep_evaluation(place: str | os.PathLike[str], record: dict[str, Any]) -> None:
     """Keep an evaluation of a run's best model on its test data, for its report. A folder that cannot be written to is a warning."""
     folder = RunFolder(place)
-    record = _evaluation_record(_model_digest(folder), "test", log_z, result)
-    _keep(folder.path / EVALUATION, lambda file: write_record(file, record))
+    _keep(folder.path / EVALUATION, lambda file: write_record(file, {"model_sha256": _model_digest(folder), **record}))
 
 
 def _keep(file: Path, write: Callable[[Path], None]) -> None:
@@ -99,50 +96,38 @@ def _model_digest(folder: RunFolder) -> str:
     return hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
 
 
-def _evaluation(model: RBM | GaussianRBM, data: Dataset, digest: str, progress: Progress | None) -> dict[str, Any]:
+def _evaluation(model: Model, data: Dataset, digest: str, progress: Report | None) -> dict[str, Any]:
     part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
-    log_z = log_partition(model, base_data=data.train, progress=progress, max_seconds=MAX_SECONDS)
-    return _evaluation_record(digest, part, log_z, from_log_partition(model, getattr(data, part), log_z))
+    found = evaluate(model, {part: getattr(data, part)}, train=data.train, progress=progress or False, max_seconds=MAX_SECONDS)
+    return {"model_sha256": digest, **found[part]}
 
 
-def _evaluation_record(digest: str, part: str, log_z: Estimate, result: Estimate) -> dict[str, Any]:
-    record = {
-        "model_sha256": digest,
-        "part": part,
-        **result.record(),
-        "n": result.settings["n"],
-        "method": result.method,
-        "verdict": result.verdict,
-        "warnings": list(result.warnings),
-        "settings": {name: value for name, value in result.settings.items() if name != "n"},
-        "log_partition": log_z.record(),
-    }
-    return plain(record)
-
-
-def _diagnostics(model: RBM | GaussianRBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
+def _diagnostics(model: Model, data: Dataset, progress: Report | None) -> dict[str, np.ndarray]:
     return {
         "image_shape": np.asarray(data.image_shape or (), int),
-        **_filters(model),
+        "filters": pictures.strongest(filters(model), FILTERS),
         **_activations(model, data.valid if len(data.valid) else data.train),
         **_free_energies(model, data),
         **_mixing(model, data, progress),
     }
 
 
-def _filters(model: RBM | GaussianRBM) -> dict[str, np.ndarray]:
-    """Of each hidden unit, the strongest first."""
-    return {"filters": pictures.strongest(np.asarray(model.weights).T, FILTERS)}
+def filters(model: Model) -> np.ndarray:
+    """The weights of each hidden unit, where there is one per visible unit; else none."""
+    weights = np.asarray(getattr(model, "weights", np.zeros((0, 0, 0))))
+    return weights.T if isinstance(model, Latent) and weights.ndim == 2 else np.zeros((0, model.space.size))
 
 
-def _activations(model: RBM | GaussianRBM, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _activations(model: Model, rows: np.ndarray) -> dict[str, np.ndarray]:
     """p(h_j = 1 | v): its mean for each unit, and how often each value occurs over units and examples."""
-    active = np.asarray(model.hidden_mean(rows[:ROWS]), np.float64)
+    if not isinstance(model, Latent):
+        return {}
+    active = np.asarray(jax.nn.sigmoid(model.hidden_logits(rows[:ROWS])), np.float64)
     counts, edges = np.histogram(active, BINS, (0.0, 1.0))
     return {"unit_activations": active.mean(0), "activation_counts": counts, "activation_edges": edges}
 
 
-def _free_energies(model: RBM | GaussianRBM, data: Dataset) -> dict[str, np.ndarray]:
+def _free_energies(model: Model, data: Dataset) -> dict[str, np.ndarray]:
     """Means over the rows that training looks at too; nothing for an empty part."""
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
     return {f"free_energy_{part}": np.asarray(free_energies(model, rows[:ROWS]).mean()) for part, rows in parts.items() if len(rows)}
@@ -156,7 +141,7 @@ def _pictured(states: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.clip((states[:, :PICTURED] - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
 
 
-def _mixing(model: RBM | GaussianRBM, data: Dataset, progress: Progress | None) -> dict[str, np.ndarray]:
+def _mixing(model: Model, data: Dataset, progress: Report | None) -> dict[str, np.ndarray]:
     """Chains from data and from noise: some of their states, their free energy, and how long both together remember it."""
     keys = jax.random.split(jax.random.key(0), 3)
     rows = data.train[np.random.default_rng(0).choice(len(data.train), CHAINS, replace=len(data.train) < CHAINS)]

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import DamagedFileError, InputError
+from ..errors import DamagedFileError, InputError, ModelFileError
 from ..files import remove_temporaries
-from ..records import append_line, read_lines, read_record
-from .config import RunConfig, from_mapping
+from ..records import append_line, read_lines, read_record, write_record
+from ..train import Config
 
+FORMAT = 2  # of the record of settings; that of release 0.1 had no number
 FILES = (
     "config.json",  # the last to go and the first to come: with it there is a run
     "environment.json",
@@ -59,7 +60,11 @@ class RunFolder:
             remove_temporaries(self.path)
             yield
 
-    def read_config(self) -> RunConfig:
+    def write_config(self, config: Config) -> None:
+        """Record the settings: with this there is a run."""
+        write_record(self.config_file, {"run_format": FORMAT, **config.flat()})
+
+    def read_config(self) -> Config:
         """The settings the run was started with."""
         if not self.config_file.is_file():
             raise InputError(_not_a_run(self.path))
@@ -67,7 +72,12 @@ class RunFolder:
             values = read_record(self.config_file)
         except DamagedFileError as problem:
             raise DamagedFileError(f"{problem}, or start the run again with minprobflow train --overwrite --out {self.path}") from problem
-        return from_mapping(values, str(self.config_file))
+        if (found := values.pop("run_format", 1)) != FORMAT:
+            raise ModelFileError(
+                f"{self.path} is a run of format {found}, which this release cannot read (it reads format {FORMAT}): train it again with "
+                f"minprobflow train --overwrite --out {self.path}, or use its model alone, {self.best}, which can still be loaded"
+            )
+        return Config.of(values, str(self.config_file))
 
     def read_optional(self, file: Path) -> dict[str, Any]:
         """A record that its readers can do without: empty if it is not there, with a warning if it is damaged."""

@@ -1,14 +1,19 @@
-"""What the commands that look at a finished or unfinished run need: its model, its data."""
+"""What a run is about: the data that its configuration names, and the models in its folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from ..data import Dataset, load_dataset
+from ..data.registry import is_file
 from ..errors import InputError
 from ..model_files import load
+from ..model_specs import model_specs
 from ..models.base import Model
+from ..train import Config
 from .folder import RunFolder
+
+OF_VALUES = {"bits": {}, "categories": {"whole": True}, "real": {"real": True}}  # how a file is read for a model of such values
 
 
 def open_model(place: str, which: str = "best") -> Model:
@@ -31,5 +36,12 @@ def open_model(place: str, which: str = "best") -> Model:
 
 def open_data(place: str) -> Dataset:
     """The data set that a run was trained on."""
-    config = RunFolder(place).read_config()
-    return load_dataset(config.data, **config.data_options)
+    return dataset_of(RunFolder(place).read_config())
+
+
+def dataset_of(config: Config) -> Dataset:
+    """The data that a configuration names. A file is read as its model needs it, unless options say how."""
+    options = dict(config.data_options)
+    if config.model is not None and is_file(config.data) and not options.keys() & {"threshold", "whole", "real"}:
+        options |= OF_VALUES[model_specs()[config.model].values]
+    return load_dataset(config.data, **options)

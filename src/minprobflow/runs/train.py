@@ -1,147 +1,179 @@
-"""One training run in a folder, from nothing or from where it was stopped."""
+"""One training run: validated, recorded, its best model kept; in a folder that it can be resumed from, or in memory."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
-import platform
-import sys
 import time
 import warnings
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from .. import model_files, pictures
-from ..data import Dataset, load_dataset
+from ..data import Dataset
 from ..errors import InputError, ModelFileError
 from ..files import write_atomically
-from ..models import RBM, GaussianRBM
 from ..models.base import Model
+from ..random_bits import as_key
 from ..records import write_record
 from ..samplers import sample
-from ..train import Epoch, fit
-from ..train.settings import Settings
-from ..versions import version
-from .config import RunConfig
+from ..train import Config, Epoch, fit
+from .diagnostics import filters
+from .environment import environment
 from .folder import RunFolder
-from .monitor import Glance, Monitor, remarks
+from .open import dataset_of
+from .validation import Look, Validation, remarks
 
-Show = Callable[[Epoch, Glance | None], Any]
+Show = Callable[[Epoch, Look | None], object]
+
+
+class Run(NamedTuple):
+    """A finished run."""
+
+    config: Config
+    """with every setting of rule and model stated"""
+    last: Model
+    best: Model
+    """on validation; the last one where there was no look at the likelihood"""
+    metrics: list[dict[str, Any]]
+    """a record per epoch"""
+    summary: dict[str, Any]
 
 
 def train_run(
-    config: RunConfig, out: str | os.PathLike[str], resume: bool = False, show: Show | None = None, overwrite: bool = False
-) -> dict[str, Any]:
-    """Train as `config` says and leave everything in `out`; returns the summary.
+    config: Config,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    dataset: Dataset | None = None,
+    start: Callable[[jax.Array], Model] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    show: Show | None = None,
+    begun: Callable[[Config], object] | None = None,
+) -> Run:
+    """Train as `config` says, look at the validation likelihood on the way, and keep the best model.
 
-    Whatever is wrong with the settings or the data is found before anything is written. `overwrite` replaces a run that is there.
+    Whatever is wrong with the settings or the data is found before anything is written.
+
+    Args:
+        config: all settings.
+        out: a folder that everything is left in and that the run can be resumed from; by default nothing is written.
+        dataset: the data, if they are not those that `config` names.
+        start: key -> the model to start from, if it is not the one that `config` names.
+        resume: continue the run that is in `out`.
+        overwrite: replace the run that is in `out`.
+        show: called after each epoch with the `Epoch` and the `Look`, if there was one.
+        begun: called before the first epoch with the configuration in which every setting of rule and model is stated.
+
+    Returns:
+        A `Run` with the last and the best model, a record per epoch and a summary.
+
+    >>> run = train_run(Config.of(hidden=4, epochs=2))
+    >>> [record["epoch"] for record in run.metrics], run.summary["model"]
+    ([1, 2], 'rbm')
     """
-    folder = RunFolder(out)
-    if folder.begun() and not (resume or overwrite):
+    folder = None if out is None else RunFolder(out)
+    if folder and folder.begun() and not (resume or overwrite):
         raise InputError(f"{folder.path} already holds a run: continue with --resume, replace it with --overwrite, or choose another --out")
-    dataset = load_dataset(config.data, **config.data_options)
-    model = _start(config, dataset)
-    settings = _settings(config)
-    Settings(config.rule_spec(), **settings, seeds=None).checked(model, model.space.check(dataset.train))
+    dataset = dataset_of(config) if dataset is None else dataset
+    config = config.resolved(dataset)
+    start = start or partial(config.model_spec(dataset).build, data=dataset)
+    model = start(as_key(config.seed))
+    config.checked(model, model.space.check(dataset.train))
+    if begun:
+        begun(config)
+    if folder is None:
+        return _train(config, None, model, dataset, show)
     with folder.locked():
         if overwrite:
             folder.clear()
         if not folder.begun():
-            write_record(folder.config_file, dataclasses.asdict(config))
+            folder.write_config(config)
         write_record(folder.environment_file, environment(dataset))
-        return _train(config, settings, folder, model, dataset, show)
+        return _train(config, folder, model, dataset, show)
 
 
-def _settings(config: RunConfig) -> dict[str, Any]:
-    """The settings that are `fit`'s."""
-    names = ("epochs", "batch_size", "optimizer", "learning_rate", "centred", "l1", "l2", "average", "seed")
-    return {name: getattr(config, name) for name in names}
-
-
-def _start(config: RunConfig, dataset: Dataset) -> Model:
-    """The model to start from: an RBM for bits, a Gaussian RBM for real numbers."""
-    rows, seed = dataset.train, config.seed
-    if rows.dtype.kind == "f":
-        if config.tau != 1:
-            raise InputError(f"tau={config.tau}, but {dataset.name} holds real numbers and their model has no temperature: leave tau out")
-        model: Model = GaussianRBM.init(seed, rows.shape[1], config.hidden, rows)
-    elif rows.max() > 1:
-        raise InputError(
-            f"{dataset.name} has units with the values 0 to {rows.max()}, and minprobflow train is for bits or real numbers: "
-            "use mpf.Potts or mpf.CategoricalRBM in Python (docs/potts.md)"
-        )
-    else:
-        model = RBM.init(seed, rows.shape[1], config.hidden, rows, config.tau)
-    config.rule_spec().check(model)
-    return model
-
-
-def _train(
-    config: RunConfig, settings: dict[str, Any], folder: RunFolder, model: Model, dataset: Dataset, show: Show | None
-) -> dict[str, Any]:
-    best = _best_so_far(folder)
-    begun = time.perf_counter()
-    look_at = Monitor(model, dataset)
+def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Dataset, show: Show | None) -> Run:
+    best, best_model, best_epoch = _best_so_far(folder), None, 0
+    looks, look_at = config.look_epochs(), Validation(model, dataset, config.score)
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
+    kept: list[dict[str, Any]] = []
+    begun, mark = time.perf_counter(), time.process_time()
 
-    def record(epoch: Epoch) -> None:
-        nonlocal best
-        look = None
-        if epoch.number % config.evaluate_every == 0 or epoch.number == epoch.epochs:
-            look = look_at(epoch.model, config.seed + epoch.number)
-            if look.valid > best:
-                best = look.valid
+    def after(epoch: Epoch) -> None:
+        nonlocal best, best_model, best_epoch, mark
+        seconds = time.process_time() - mark
+        look = look_at(epoch.model, config.seed + epoch.number) if epoch.number in looks else None
+        if look is not None and look.valid > best:
+            best, best_model, best_epoch = look.valid, epoch.model, epoch.number
+            if folder is not None:
                 model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best})
         metrics = {name: float(value) for name, value in epoch.metrics.items()}
-        seen = {} if look is None else {"train": look.train, "valid": look.valid, "stderr": look.stderr, "method": look.method}
-        folder.append_metrics({"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds})
+        seen = {} if look is None else look.record()
+        kept.append({"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds, "cpu_seconds": seconds})
+        if folder is not None:
+            folder.append_metrics(kept[-1])
         if show:
             show(epoch, look)
+        mark = time.process_time()
 
-    trained = fit(
-        model,
-        dataset.train,
-        config.rule_spec(),
-        **settings,
-        checkpoint=folder.checkpoint,
-        resume=True,
-        callbacks=[record],
-        progress=False,
-    )
-    model_files.save(trained.model, folder.final, {**provenance, "epoch": config.epochs})
-    if not folder.best.exists():  # it was lost after the last epoch
-        valid = look_at(trained.model, config.seed + config.epochs).valid
-        model_files.save(trained.model, folder.best, {**provenance, "epoch": config.epochs, "valid": valid})
-    _pictures(folder, trained.model, dataset)
+    files: dict[str, Any] = {} if folder is None else {"checkpoint": folder.checkpoint, "resume": True}
+    last = fit(model, dataset.train, **config.arguments(), **files, callbacks=[after], progress=False).model
+    compiling = _compile_seconds(kept)
+    metrics = kept
+    if folder is not None:
+        metrics, best_model, best_epoch = _close(folder, config, last, look_at, provenance, dataset)
+    summary = {
+        "run": None if folder is None else str(folder.path),
+        "model": config.model,
+        "rule": config.rule,
+        "epochs": config.epochs,
+        "best_epoch": best_epoch or config.epochs,
+        "last": metrics[-1] if metrics else {},
+        "independent_units": look_at.independent,
+        "remarks": remarks(metrics, look_at.independent),
+        "seconds": time.perf_counter() - begun,
+        "cpu_seconds": math.fsum(record["cpu_seconds"] for record in kept) - compiling,
+        "compile_seconds": compiling,
+    }
+    if folder is not None:
+        write_record(folder.summary_file, summary)
+    return Run(config, last, best_model or last, metrics, summary)
+
+
+def _compile_seconds(metrics: list[dict[str, Any]]) -> float:
+    """What the first epoch of this sitting took longer than the others."""
+    each = [record["cpu_seconds"] for record in metrics]
+    return max(each[0] - float(np.median(each[1:] or each)), 0.0) if each else 0.0
+
+
+def _close(
+    folder: RunFolder, config: Config, last: Model, look_at: Validation, provenance: dict[str, Any], dataset: Dataset
+) -> tuple[list[dict[str, Any]], Model, int]:
+    """Write what a finished run has: its last model, pictures; read back what it recorded over all sittings."""
+    model_files.save(last, folder.final, {**provenance, "epoch": config.epochs})
+    if not folder.best.exists():  # it was lost after the last epoch, or there was no look
+        valid = look_at(last, config.seed + config.epochs).valid
+        model_files.save(last, folder.best, {**provenance, "epoch": config.epochs, "valid": valid})
+    _pictures(folder, last, dataset)
     metrics = folder.read_metrics()
     lost = config.epochs - len(metrics)
     if lost > 0:
         warnings.warn(
             f"{folder.metrics_file} lacks the records of {lost} of {config.epochs} epochs, which were deleted or damaged: "
             "the models are whole, but a report will not show those epochs",
-            stacklevel=3,
+            stacklevel=4,
         )
-    summary = {
-        "run": str(folder.path),
-        "epochs": config.epochs,
-        "best_epoch": model_files.read_provenance(folder.best).get("epoch"),
-        "last": metrics[-1] if metrics else {},
-        "independent_units": look_at.independent,
-        "remarks": remarks(metrics, look_at.independent),
-        "seconds": time.perf_counter() - begun,
-    }
-    write_record(folder.summary_file, summary)
-    return summary
+    return metrics, model_files.load(folder.best), model_files.read_provenance(folder.best).get("epoch", 0)
 
 
-def _best_so_far(folder: RunFolder) -> float:
+def _best_so_far(folder: RunFolder | None) -> float:
     """The validation score of the best model, which its file holds. A damaged file is removed: the next evaluation replaces it."""
-    if not folder.best.exists():
+    if folder is None or not folder.best.exists():
         return -math.inf
     try:
         kept = model_files.read_provenance(folder.best)
@@ -150,34 +182,15 @@ def _best_so_far(folder: RunFolder) -> float:
         folder.best.unlink()
         warnings.warn(f"{problem}. It is removed, and the best model from here on is kept instead", stacklevel=4)
         return -math.inf
-    if isinstance(kept.get("valid"), float):
-        return float(kept["valid"])
-    return max((record["valid"] for record in folder.read_metrics() if "valid" in record), default=-math.inf)  # an older release's file
+    return float(kept["valid"]) if isinstance(kept.get("valid"), float) else -math.inf
 
 
-def _pictures(folder: RunFolder, model: Any, dataset: Dataset) -> None:
+def _pictures(folder: RunFolder, model: Model, dataset: Dataset) -> None:
     if dataset.image_shape is None:
         return
     drawn = pictures.png(pictures.grid(sample(model, n=64, steps=1000), dataset.image_shape), "samples after 1,000 Gibbs steps from noise")
-    filters = np.asarray(model.weights).T[:64]
-    shown = pictures.png(pictures.grid(filters, dataset.image_shape), f"weights of {len(filters)} hidden units", signed=True)
     write_atomically(folder.path / "samples.png", drawn)
-    write_atomically(folder.path / "filters.png", shown)
-
-
-def environment(dataset: Dataset) -> dict[str, Any]:
-    """What one needs to know to make sense of the run later."""
-    packages = ("minprobflow", "jax", "jaxlib", "optax", "equinox", "numpy")
-    return {
-        "versions": {name: version(name) for name in packages},
-        "python": platform.python_version(),
-        "machine": {
-            "system": platform.platform(),
-            "processor": platform.processor(),
-            "cores": os.cpu_count(),
-            "jax": jax.default_backend(),
-        },
-        "command": sys.argv,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "data": {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256},
-    }
+    weights = filters(model)[:64]
+    if len(weights):
+        shown = pictures.png(pictures.grid(weights, dataset.image_shape), f"weights of {len(weights)} hidden units", signed=True)
+        write_atomically(folder.path / "filters.png", shown)

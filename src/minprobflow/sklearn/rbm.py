@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,36 +16,51 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import model_files, models
+from ..arguments import flag, number, whole
+from ..data.base import in_three
 from ..errors import InputError
-from ..likelihood import Estimate, log_partition
-from ..likelihood.judge import free_energies
-from ..rules import RuleSpec
-from ..rules import rule as find_rule
+from ..likelihood import Estimate, free_energies, log_partition
+from ..model_specs import RBMSpec
 from ..samplers import sample
+from ..specs import documented, near, settings_of
 from ..tables import refuse_masked
-from ..train import Epoch, Fit, TrainState, begin, constant_rate, defaults, fit, state_from_bytes, state_to_bytes
-from ..train.callbacks import ALWAYS, figures
+from ..train import Config, Fit, TrainState, begin, fit, fit_settings, spec_settings, state_from_bytes, state_to_bytes
 from . import bits
 
+RENAMED = {"epochs": "n_iter", "hidden": "n_components"}  # as BernoulliRBM calls them
+DEFAULTS = {"n_components": 256, "batch_size": 10, "n_iter": 10, "centred": False}  # BernoulliRBM's, and plain gradients (see `centred`)
+OF_RULES = {name: settings_of(having[0])[name] for name, having in spec_settings()["rule_settings"].items()}
+SETTINGS = {
+    RENAMED.get(name, name): setting._replace(name=RENAMED.get(name, name))
+    for name, setting in {"hidden": settings_of(RBMSpec)["hidden"], **fit_settings(), **OF_RULES, **settings_of(RBMSpec)}.items()
+    if name != "seed"
+}
+PARAMETERS = {
+    **{name: None if name in OF_RULES else setting.default for name, setting in SETTINGS.items()},
+    **DEFAULTS,
+    "binarize": bits.SAMPLE,
+    "verbose": 0,
+    "random_state": None,
+}
+"""every parameter of the estimator and its default"""
 
+
+@documented(SETTINGS)
 class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A Bernoulli restricted Boltzmann machine whose features are the hidden units' means.
 
+    Its parameters are the settings of `mpf.fit`, of the rules and of the model, some under the names that `BernoulliRBM` gives them.
+
     Args:
-        n_components: hidden units.
-        rule: how it learns: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`. By default that of
-            `mpf.fit`, PCD with k=5.
-        k, refresh: settings of a rule given by name; by default the rule's own.
-        learning_rate: by default what suits the rule, 0.2 for PCD. `fit` lets it decay linearly to zero, `partial_fit` keeps it constant.
-        batch_size: examples an update.
-        n_iter: times that `fit` goes through the data.
-        l2: penalty l2 * sum W^2 on the weights.
-        centred: take the centred gradient, as `mpf.fit` does for the sake of the likelihood. Units are then on half of the time, and
-            a classifier may do less well with them (docs/scikit-learn.md).
+        {settings}
         binarize: how X becomes bits. "sample": values are probabilities of 1; bits are drawn from them for training, scores
             and `gibbs`, while `transform` takes them as they are. A number: values above it are 1. None: X must be 0 and 1.
-        verbose: print a line after each iteration.
+        verbose: show the iterations on standard error.
         random_state: as everywhere in scikit-learn: a number makes `fit` reproducible.
+
+    `fit` lets a learning rate decay linearly to zero, `partial_fit` keeps it constant. Gradients are not centred by default: that is
+    better for the likelihood, but units are then on half of the time, and a classifier may do less well with them
+    (docs/scikit-learn.md). Settings of rules are None for the rule's own default.
 
     Attributes:
         model_: the trained `mpf.RBM`, for all else that the library does.
@@ -58,37 +74,23 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     (1797, 8)
     """
 
-    def __init__(
-        self,
-        n_components: Any = 256,
-        *,
-        rule: Any = defaults.RULE,
-        k: Any = None,
-        refresh: Any = None,
-        learning_rate: Any = None,
-        batch_size: Any = 10,
-        n_iter: Any = 10,
-        l2: Any = 0.0,
-        centred: Any = False,
-        binarize: Any = bits.SAMPLE,
-        verbose: Any = 0,
-        random_state: Any = None,
-    ):  # scikit-learn wants any value stored as it is; `fit` checks them
-        self.n_components = n_components
-        self.rule = rule
-        self.k = k
-        self.refresh = refresh
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_iter = n_iter
-        self.l2 = l2
-        self.centred = centred
-        self.binarize = binarize
-        self.verbose = verbose
-        self.random_state = random_state
+    def __init__(self, n_components: Any = DEFAULTS["n_components"], **settings: Any) -> None:
+        # scikit-learn wants any value stored as it is; `fit` checks them
+        if unknown := settings.keys() - PARAMETERS.keys():
+            raise TypeError(f"RBM has no parameter {min(unknown)!r}{near(min(unknown), PARAMETERS)}")
+        for name, value in {**PARAMETERS, **settings, "n_components": n_components}.items():
+            setattr(self, name, value)
+
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        + [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY if i else inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+            for i, (name, default) in enumerate(PARAMETERS.items())
+        ]
+    )
 
     def fit(self, X: Any, y: Any = None) -> RBM:
-        """Train anew on X, n_iter times through it."""
+        """Train on X from the start, n_iter times through it."""
         self._check_parameters()
         X = self._validated(X, reset=True)
         bits.warn_if_clipped(X, self.binarize)
@@ -97,7 +99,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         if len(rows) < self.batch_size:
             rows = _filled(rows, self.batch_size)
         seed = _seed(rng)
-        result = self._train(self._new_model(rows, seed), rows, seed=seed, epochs=int(self.n_iter), learning_rate=self.learning_rate)
+        result = self._train(self._new_model(rows, seed), rows, self._config(seed=seed))
         self.history_: list[dict[str, float]] = []
         return self._keep(result, rng)
 
@@ -105,7 +107,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Go once through X, from where training stands, at a constant learning rate.
 
         Particles and running means are kept between calls. X is filled up to whole batches with its own first rows, so
-        that every row counts; pass segments of one size, since each new size is compiled anew.
+        that every row counts; pass segments of one size, since each new size is compiled again.
         """
         self._check_parameters()
         first = not hasattr(self, "model_")
@@ -119,10 +121,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             self.history_ = []
         seed = _seed(rng)
         model = self._new_model(rows, seed) if first else self.model_
-        state = self._state_to_go_on_from(model, rows, seed)
-        rate = self._spec().default_rate if self.learning_rate is None else self.learning_rate
-        epochs = int(state.step) // n_batches + 1  # exactly one more
-        return self._keep(self._train(model, rows, state=state, epochs=epochs, learning_rate=constant_rate(float(rate))), rng)
+        config = self._config(seed=seed, schedule="constant")
+        state = self._state_to_continue_from(model, rows, config)
+        config = dataclasses.replace(config, epochs=int(state.step) // n_batches + 1)  # exactly one more
+        return self._keep(self._train(model, rows, config, state), rng)
 
     def transform(self, X: Any) -> Float[np.ndarray, "n H"]:
         """The hidden units' means given X."""
@@ -165,7 +167,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         check_is_fitted(self)
         rows = bits.rows_one_by_one(self._validated(X), self.binarize, _seed(check_random_state(self.random_state)))
         if not hasattr(self, "log_partition_"):
-            self.log_partition_: Estimate = log_partition(self.model_, key=_seed(check_random_state(self.random_state)), base_data=rows)
+            self.log_partition_: Estimate = log_partition(
+                self.model_, seed=_seed(check_random_state(self.random_state)), base_data=rows, progress=False
+            )
         if self.log_partition_.verdict != "trusted":
             warnings.warn(f"these log-likelihoods rest on log Z = {self.log_partition_}", UserWarning, stacklevel=2)
         return -free_energies(self.model_, rows) - self.log_partition_.value
@@ -216,38 +220,36 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "batch_size", "n_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name}={value!r}: it must be a whole number of at least 1")
-        rate = self.learning_rate
-        if rate is not None and not (isinstance(rate, int | float | np.number) and 0 < rate < np.inf):
-            raise InputError(f"learning_rate={rate!r}: it must be a positive finite number, or None for what suits the rule")
-        if not isinstance(self.centred, bool | np.bool_):
-            raise InputError(f"centred={self.centred!r}: it must be True or False")
+            whole(name, getattr(self, name), 1)
+        flag("centred", self.centred)
+        if self.learning_rate is not None:
+            number("learning_rate", self.learning_rate, above=0, hint="or None for what suits the rule")
         bits.check(self.binarize)
 
-    def _spec(self) -> RuleSpec:
-        given = {"k": self.k, "refresh": self.refresh}
-        return find_rule(self.rule, **{name: value for name, value in given.items() if value is not None})
+    def _config(self, **changes: Any) -> Config:
+        values = {name: getattr(self, RENAMED.get(name, name)) for name in fit_settings() if name != "seed"}
+        of_rule = {name: getattr(self, name) for name in OF_RULES if getattr(self, name) is not None}
+        return Config(**{**values, **changes}, rule_settings=of_rule)
 
     def _validated(self, X: Any, reset: bool = False) -> Any:
         refuse_masked(X, "X")
         return validate_data(self, X, accept_sparse="csr", reset=reset)
 
     def _new_model(self, rows: UInt8[np.ndarray, "n D"], seed: int) -> models.RBM:
-        return models.RBM.init(seed, rows.shape[1], int(self.n_components), data=rows)
+        spec = RBMSpec(hidden=self.n_components, tau=self.tau)
+        return spec.build(seed, in_three("X", (rows, rows[:0], rows[:0]), None, "X"))  # type: ignore[return-value]
 
-    def _settings(self) -> dict[str, Any]:
-        """What a training state can be gone on from with; with other settings particles start anew."""
-        return {"rule": self._spec(), "batch_size": int(self.batch_size), "l2": float(self.l2), "centred": bool(self.centred)}
+    def _train(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], config: Config, state: TrainState | None = None) -> Fit:
+        return fit(model, rows, **config.arguments(), state=state, progress=bool(self.verbose))
 
-    def _train(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], **settings: Any) -> Fit:
-        callbacks = [partial(_print, (*ALWAYS, *self._spec().informative()))] if self.verbose else []
-        return fit(model, rows, **self._settings(), **settings, callbacks=callbacks, progress=False)
+    def _shared(self) -> dict[str, Any]:
+        """What a training state can be continued with; with other settings particles start at new places."""
+        config = self._config(schedule="constant", seed=0, epochs=1, learning_rate=None)
+        return dataclasses.asdict(dataclasses.replace(config, rule=config.rule_spec().name)) | {"rule_settings": config.rule_spec()}
 
-    def _state_to_go_on_from(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], seed: int) -> TrainState:
-        fresh = begin(model, rows, **self._settings(), seed=seed)
-        if getattr(self, "_begun_with", None) != self._settings():
+    def _state_to_continue_from(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], config: Config) -> TrainState:
+        fresh = begin(model, rows, config)
+        if getattr(self, "_begun_with", None) != self._shared():
             return fresh
         return state_from_bytes(self._state, fresh) if isinstance(self._state, bytes) else self._state
 
@@ -255,8 +257,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         self.model_: models.RBM = result.model  # type: ignore[assignment]
         self.random_state_ = rng
         self.history_ = self.history_ + [{name: float(value) for name, value in epoch.items()} for epoch in result.history]
-        self._state: TrainState | bytes = result.state  # bytes after unpickling, until training goes on
-        self._begun_with = self._settings()
+        self._state: TrainState | bytes = result.state  # bytes after unpickling, until training continues
+        self._begun_with = self._shared()
         if hasattr(self, "log_partition_"):
             del self.log_partition_  # it was that of the model before
         return self
@@ -276,7 +278,3 @@ def _seed(rng: np.random.RandomState) -> int:
 def _filled(rows: UInt8[np.ndarray, "n D"], n: int) -> UInt8[np.ndarray, "m D"]:
     """n rows: these, then these again."""
     return rows[np.arange(n) % len(rows)]
-
-
-def _print(names: tuple[str, ...], epoch: Epoch) -> None:
-    print(f"[RBM] Iteration {epoch.number}, {', '.join(figures(epoch.metrics, names))}, time = {epoch.seconds:.2f}s")

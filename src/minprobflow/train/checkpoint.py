@@ -19,6 +19,7 @@ from ..errors import DamagedFileError, InputError, ModelFileError
 from .state import TrainState
 
 KIND = "train_state"
+FORMAT = "2"  # of the state's parts; 1, without a number in the file, was that of release 0.1
 
 
 def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
@@ -30,7 +31,7 @@ def state_to_bytes(state: TrainState, settings: Mapping[str, Any] | None = None)
     """What `save_state` writes."""
     _check_settings(settings)
     tensors = {name: np.asarray(_plain(leaf)) for name, leaf in _named_leaves(state)}
-    return files.pack(tensors, {"kind": KIND, "settings": files.as_json(settings or {})})
+    return files.pack(tensors, {"kind": KIND, "state_format": FORMAT, "settings": files.as_json(settings or {})})
 
 
 def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any] | None = None) -> TrainState:
@@ -42,6 +43,7 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
     tensors, metadata = files.read(arguments.path("path", path))
     if metadata["kind"] != KIND:
         raise ModelFileError(f"{path} holds a {metadata['kind']!r}, not a training state: mpf.load reads models")
+    _check_format(metadata, path)
     if settings is not None:
         written = _settings(metadata, path)
         given = json.loads(files.as_json(settings))
@@ -57,6 +59,14 @@ def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping
     return _state(tensors, like, path)
 
 
+def _check_format(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> None:
+    if (found := metadata.get("state_format", "1")) != FORMAT:
+        raise ModelFileError(
+            f"{path} is a training state of format {found}, which this release cannot continue (it needs format {FORMAT}): finish the run "
+            "with the release that wrote it, or train again, from the model that it saved (mpf.load) or from the start"
+        )
+
+
 def _settings(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         settings = json.loads(metadata["settings"])
@@ -69,7 +79,9 @@ def _settings(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> dict
 
 def state_from_bytes(content: bytes, like: TrainState) -> TrainState:
     """Read what `state_to_bytes` wrote into the structure of `like`."""
-    return _state(files.unpack(content)[0], like, "the pickle")
+    tensors, metadata = files.unpack(content)
+    _check_format(metadata, "the pickle")
+    return _state(tensors, like, "the pickle")
 
 
 def _state(tensors: Mapping[str, np.ndarray], like: TrainState, path: str | os.PathLike[str]) -> TrainState:

@@ -102,7 +102,7 @@ def update(
     key = subkey(subkey(state.key, _UPDATES), state.step)
     connected = rule.connect(key, state.model, state.rule, batch)
     (objective, (rule_state, diagnostics)), gradient = jax.value_and_grad(rule.loss, has_aux=True)(state.model, connected, batch)
-    change, optimiser = optimizer.update(gradient, state.optimiser, state.model, batch=batch)
+    change, optimizer_state = optimizer.update(gradient, state.optimizer, state.model, batch=batch)
     if rate is not None:
         change = jax.tree.map(lambda x: -jnp.asarray(rate(state.step), x.dtype) * x, change)
     model = optax.apply_updates(state.model, change)
@@ -112,7 +112,7 @@ def update(
         weight = jnp.maximum(1 - average, 1 / (state.step + 1).astype(float))
         averaged = jax.tree.map(lambda old, new: old + weight * (new - old), state.average, model)
     metrics = {"objective": objective, **diagnostics._asdict(), "gradient_norm": jnp.sqrt(squared_norm(gradient))}
-    return TrainState(state.step + 1, state.key, model, optimiser, rule_state, averaged), metrics
+    return TrainState(state.step + 1, state.key, model, optimizer_state, rule_state, averaged), metrics
 
 
 def reconstruction_error(key: Array, model: Model, batch: Float[Array, "B D"]) -> Float[Array, ""]:

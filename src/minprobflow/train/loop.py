@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +21,15 @@ from ..arguments import flag, shown, whole
 from ..errors import InputError, TrainingDiverged
 from ..models.base import Model, as_model
 from ..numerics import all_finite
+from ..progress import wanted
 from ..random_bits import as_key
 from ..rules import RuleSpec
 from ..rules import rule as find_rule
-from . import defaults
-from .callbacks import Progress
+from ..specs import documented
 from .checkpoint import load_checkpoint, save_checkpoint
+from .config import Config, fit_settings
 from .epoch import arrangement, run_epoch, start
-from .settings import Settings
+from .progress import TrainingProgress
 from .state import Metrics, TrainState
 
 MAX_SEEDS = 10_000
@@ -68,22 +69,24 @@ class Fit(NamedTuple):
         return jax.tree.map(lambda leaf: leaf[i], self.model)
 
 
+@documented(fit_settings())
 def fit(
     model: Model | Callable[[jax.Array], Model],
     data: Any,
-    rule: str | RuleSpec = defaults.RULE,
+    rule: str | RuleSpec = Config.rule,
     *,
-    epochs: int = defaults.EPOCHS,
-    batch_size: int | None = None,
-    optimizer: str | optax.GradientTransformation = defaults.OPTIMIZER,
-    learning_rate: float | Callable[..., Any] | None = None,
-    seed: int = 0,
+    epochs: int = Config.epochs,
+    batch_size: int | None = Config.batch_size,
+    optimizer: str | optax.GradientTransformation = Config.optimizer,
+    learning_rate: float | Callable[..., Any] | None = Config.learning_rate,
+    schedule: Literal["linear", "constant"] = Config.schedule,
+    centred: bool | None = Config.centred,
+    l1: float = Config.l1,
+    l2: float = Config.l2,
+    average: float | str | None = Config.average,
+    seed: int | jax.Array = Config.seed,
     seeds: int | None = None,
     callbacks: Sequence[Callable[[Epoch], Any]] = (),
-    centred: bool | None = None,
-    l1: float = 0.0,
-    l2: float = 0.0,
-    average: float | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     state: TrainState | None = None,
@@ -95,24 +98,17 @@ def fit(
     Args:
         model: the model to start from, or a function key -> model, which gives each seed its own start.
         data: rows of 0 and 1 (or what the model's space holds: whole numbers, real numbers) of any dtype, shape (examples, units).
-        rule: a name (see `mpf.rules.names()`) or an object such as `mpf.FPMPF(k=10, refresh=5)`; by default PCD with k=5.
-        epochs: times to go through the data, by default 50.
-        batch_size: examples an update; what is left over at the end of a shuffled epoch is skipped.
-            By default 50, or all of them if there are fewer.
-        optimizer: "sgd", "momentum", "adam" or any optax optimiser.
-        learning_rate: a number, which decays linearly to zero over the run, or an optax schedule.
-            By default what suits the rule: 0.2 for contrasts, 0.4 for probability flow, whose gradient is half as large.
-        seed: all random numbers follow from it.
+        {settings}
         seeds: train this many replicas at once, with seeds seed, seed+1, ...
         callbacks: called with an `Epoch` after each; returning True stops the run.
-        centred: take the centred gradient. By default where the model supports it, except under Adam.
-        l1, l2: penalties l1 * sum|W| + l2 * sum W^2 on the weights (not the biases).
-        average: decay of an exponential average of the parameters (for example 0.999), or "polyak" for their mean.
         checkpoint: file to write the training state to after each epoch.
-        resume: go on from `checkpoint` if it exists, bit for bit as if never interrupted.
-        state: go on from this state.
-        progress: show a progress bar; by default on a terminal.
+        resume: continue from `checkpoint` if it exists, bit for bit as if never interrupted.
+        state: continue from this state.
+        progress: show the epochs on standard error; by default on a terminal.
         **rule_settings: settings of a rule given by name, such as k=10, refresh=5.
+
+    Returns:
+        A `Fit` with the trained model, its training state and a record of each epoch.
 
     >>> import minprobflow as mpf
     >>> digits = mpf.load_dataset("digits")
@@ -120,53 +116,55 @@ def fit(
     >>> mpf.fit(rbm, digits.train, rule="cd", k=1, epochs=2).model.weights.shape
     (64, 8)
     """
-    _check_types(callbacks, resume, state, progress)
+    _check_types(callbacks, resume, state)
     if resume and (checkpoint is None or state is not None):
-        raise InputError("resume=True goes on from the file named by checkpoint=: pass that, and no state=")
-    spec = find_rule(rule, **rule_settings)
+        raise InputError("resume=True continues from the file named by checkpoint=: pass that, and no state=")
+    training: dict[str, Any] = {
+        "optimizer": optimizer,
+        "learning_rate": learning_rate,
+        "schedule": schedule,
+        "centred": centred,
+        "average": average,
+    }
+    config = Config(rule=find_rule(rule, **rule_settings), epochs=epochs, batch_size=batch_size, l1=l1, l2=l2, **training)
     seeds = None if seeds is None else whole("seeds", seeds, 1, MAX_SEEDS)
-    seed = arguments.seed("seed", seed, seeds or 1)
-    keys = [as_key(seed + i) for i in range(seeds or 1)]
+    stated, keys = _keys(seed, seeds)
     starts = _starts(model, keys)
     checkpoint = None if checkpoint is None else arguments.path("checkpoint", checkpoint)
     rows = starts[0].space.check(data)
-    settings = Settings(spec, epochs, batch_size, optimizer, learning_rate, centred, l1, l2, average, seed, seeds)
-    settings = settings.checked(starts[0], rows)
-    record = {**settings.record(), "model": _description(starts[0]), "data": _digest(rows)}
-    epochs = settings.epochs
-    device_data, batches = jnp.asarray(rows), len(rows) // settings.examples
+    config = config.checked(starts[0], rows)
+    record = {**config.record(), "seed": stated, "seeds": seeds, "model": _description(starts[0]), "data": _digest(rows)}
+    device_data, batches = jnp.asarray(rows), len(rows) // config.examples
     epoch_of = partial(
         run_epoch,
-        rule=spec,
-        rate=settings.rate(len(rows)),
-        optimizer=settings.transformation(),
-        batch_size=settings.examples,
-        average=settings.average,
+        rule=config.rule_spec(),
+        rate=config.rate(len(rows)),
+        optimizer=config.transformation(),
+        batch_size=config.examples,
+        average=config.average,
         replicas=arrangement(seeds),
     )
     if state is None:
-        state = _begin(settings, keys, starts, device_data)
+        state = _begin(config, keys, starts, device_data, seeds)
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
     history: list[dict[str, Any]] = []
-    bar = Progress(epochs, spec.informative()) if progress or (progress is None and sys.stderr.isatty()) else None
-    try:
-        for number in range(int(np.max(state.step)) // batches + 1, epochs + 1):
+    with TrainingProgress(config.epochs, config.rule_spec().informative()) if wanted(progress) else nullcontext() as show:
+        for number in range(int(np.max(state.step)) // batches + 1, config.epochs + 1):
             begun = time.perf_counter()
             new, metrics = epoch_of(state, device_data)
             _stop_if_diverged(new, metrics, state, checkpoint, record)
             state = new
             means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()}
-            event = Epoch(number, epochs, state.average or state.model, state, means, time.perf_counter() - begun)
+            event = Epoch(number, config.epochs, state.average or state.model, state, means, time.perf_counter() - begun)
             history.append({"epoch": number, **means, "seconds": event.seconds})
-            answers = [callback(event) for callback in ([bar] if bar else []) + list(callbacks)]
+            if show is not None:
+                show(event)
+            answers = [callback(event) for callback in callbacks]
             if checkpoint is not None:  # after the callbacks: what they record of an epoch is never behind the checkpoint
                 save_checkpoint(state, checkpoint, record)
             if any(answers):
                 break
-    finally:
-        if bar:
-            bar.close()
     return Fit(state.average or state.model, state, history)
 
 
@@ -181,32 +179,36 @@ def _starts(model: Any, keys: list[jax.Array]) -> list[Model]:
     return [as_model(made, "model(key)") for made in models]
 
 
-def _check_types(callbacks: Any, resume: Any, state: Any, progress: Any) -> None:
+def _keys(seed: Any, seeds: int | None) -> tuple[Any, list[jax.Array]]:
+    """The seed as a record states it, and one key for each replica: from consecutive seeds, or split from a JAX key."""
+    if isinstance(seed, jax.Array) and not (seed.ndim == 0 and jnp.issubdtype(seed.dtype, jnp.integer)):
+        key = as_key(seed, "seed")
+        return np.asarray(jax.random.key_data(key)).tolist(), [key] if seeds is None else list(jax.random.split(key, seeds))
+    seed = arguments.seed("seed", seed, seeds or 1)
+    return seed, [as_key(seed + i) for i in range(seeds or 1)]
+
+
+def _check_types(callbacks: Any, resume: Any, state: Any) -> None:
     flag("resume", resume)
-    if progress is not None:
-        flag("progress", progress)
     if not isinstance(callbacks, Sequence) or not all(callable(callback) for callback in callbacks):
         raise InputError(f"callbacks={shown(callbacks)}: pass a list of functions of an Epoch")
     if state is not None and not isinstance(state, TrainState):
         raise InputError(f"state={shown(state)}: pass the state of a fit (fit.state), or one that mpf.load_state read")
 
 
-def begin(
-    model: Model, data: Any, rule: RuleSpec, *, batch_size: int | None = None, centred: bool | None = None, l2: float = 0.0, seed: int = 0
-) -> TrainState:
-    """The state that `fit` with these settings starts from, for when it is needed apart: a saved one is read into it."""
+def begin(model: Model, data: Any, config: Config) -> TrainState:
+    """The state that `fit` with this configuration starts from, for when it is needed apart: a saved one is read into it."""
     rows = as_model(model).space.check(data)
-    settings = Settings(rule, 1, batch_size, "sgd", None, centred, 0.0, l2, None, seed, None).checked(model, rows)
-    return _begin(settings, [as_key(seed, "seed")], [model], jnp.asarray(rows))
+    return _begin(config.checked(model, rows), [as_key(config.seed, "seed")], [model], jnp.asarray(rows), None)
 
 
-def _begin(settings: Settings, keys: list[jax.Array], starts: list[Model], data: jax.Array) -> TrainState:
-    optimizer = settings.transformation()
+def _begin(config: Config, keys: list[jax.Array], starts: list[Model], data: jax.Array, seeds: int | None) -> TrainState:
+    rule, optimizer = config.rule_spec(), config.transformation()
     states = [
-        start(key, starts[i % len(starts)], data, settings.rule, settings.examples, optimizer, settings.average is not None)
+        start(key, starts[i % len(starts)], data, rule, config.examples, optimizer, config.average is not None)
         for i, key in enumerate(keys)
     ]
-    return states[0] if settings.seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    return states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
 
 
 def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, checkpoint: Any, record: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""From a user's choice to one optax transformation and a rate: penalties, then centring, then the optimiser."""
+"""From a user's choice to one optax transformation and a rate: penalties, then centring, then the optimizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rate = Callable[[Array], Array]
 
 
 class Optimizer(NamedTuple):
-    """An optimiser by name; `rate` turns a rule's default rate, which is one of plain descent, into one that suits it."""
+    """An optimizer by name; `rate` turns a rule's default rate, which is one of plain descent, into one that suits it."""
 
     direction: optax.GradientTransformation  # all but the learning rate
     rate: Callable[[float], float]
@@ -33,7 +33,7 @@ OPTIMIZERS = {
 
 @cache  # the same settings give the same object, and so hit the compilation cache
 def build(optimizer: str | optax.GradientTransformation, centred: bool, l1: float, l2: float) -> optax.GradientTransformationExtraArgs:
-    """The whole transformation, less the learning rate of an optimiser given by name."""
+    """The whole transformation, less the learning rate of an optimizer given by name."""
     parts = [penalties(l1, l2)] if l1 or l2 else []
     parts += [centred_gradient()] if centred else []
     parts += [OPTIMIZERS[optimizer].direction if isinstance(optimizer, str) else optimizer]

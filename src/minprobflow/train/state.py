@@ -15,7 +15,7 @@ class TrainState(NamedTuple):
     step: Int[Array, "*replicas"]
     key: Key[Array, "*replicas"]
     model: Model
-    optimiser: Any
+    optimizer: Any
     rule: Any
     average: Model | None
 

@@ -1,4 +1,8 @@
-"""Progress on standard error: a bar on a terminal, a line a phase elsewhere."""
+"""Progress of long computations on standard error: a bar on a terminal, a line per phase elsewhere.
+
+Everywhere in the package `progress` is True (show it), False (do not), None (show it on a terminal) or, where a computation has
+phases, a function of the phase and the share of it that is done.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,28 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Report = Callable[[str, float], None]
+from .arguments import shown
+from .errors import InputError
+
+Report = Callable[[str, float], object]
+"""called with what is being done and the share of it that is done"""
+
+
+def wanted(progress: bool | None) -> bool:
+    """Whether to show progress."""
+    if progress is None:
+        return sys.stderr.isatty()
+    if not isinstance(progress, bool):
+        raise InputError(f"progress={shown(progress)}: use True, False, or None for on a terminal only")
+    return progress
 
 
 @contextmanager
-def progress_bar(quiet: bool = False) -> Iterator[Report | None]:
-    """Yield a function of what is being done and the share of it that is done; None when quiet."""
-    if quiet:
+def phases(progress: bool | Report | None) -> Iterator[Report | None]:
+    """Yield a function that shows phases and how far they are; None if that is not wanted."""
+    if callable(progress) and not isinstance(progress, type):
+        yield progress
+    elif not wanted(progress):  # type: ignore[arg-type]
         yield None
     elif sys.stderr.isatty():
         with _bar() as report:

@@ -1,0 +1,106 @@
+"""One call for any model: `log_partition` and `log_likelihood`, with an error and a verdict."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ..arguments import choice
+from ..enumeration import is_enumerable
+from ..models.base import Model, as_model
+from ..progress import Report, phases
+from ..random_bits import as_key
+from ..specs import check_settings
+from .base import LikelihoodEstimator, estimators, likelihood_estimators
+from .estimate import Estimate
+from .exact import MAX_UNITS
+
+Estimator = TypeVar("Estimator", bound=LikelihoodEstimator)
+
+
+def methods() -> list[str]:
+    """What `log_likelihood` can be had by.
+
+    >>> methods()
+    ['auto', 'ais', 'csl', 'exact', 'pseudo']
+    """
+    return ["auto", *likelihood_estimators()]
+
+
+def log_partition(
+    model: Model, method: str = "auto", *, seed: Any = 0, base_data: Any = None, progress: bool | Report | None = None, **settings: Any
+) -> Estimate:
+    """log Z of a model.
+
+    Args:
+        model: any model with a finite log Z.
+        method: "exact" (enumeration, up to 25 units in the smaller layer), "ais" (annealed importance sampling in both
+            directions), or "auto": exact where it can be had, else AIS.
+        seed: a seed or a JAX key.
+        base_data: rows whose means one of the two base models of AIS gets, and where some of its sampling chains start.
+        progress: show the phases on standard error, by default on a terminal; or a function of the phase and its share done.
+        **settings: of AIS (see `mpf.likelihood.AIS`): chains, betas, schedule, samples, target_stderr, max_betas, max_seconds, ...
+            Without `betas` the temperatures are doubled until the target or the budget is reached.
+
+    Returns:
+        An `Estimate`, with its error and a verdict.
+
+    >>> import minprobflow as mpf
+    >>> print(mpf.log_partition(mpf.RBM([[0.0]], [0.0], [0.0])))
+    1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
+    """
+    as_model(model, finite=True)
+    known = estimators()
+    choice("method", method, ("auto", *known), hint=" for log Z")
+    name, settings = _chosen(model, method, settings)
+    with phases(progress) as report:
+        return _made(known[name], settings).log_partition(model, as_key(seed, "seed"), base_data, report)
+
+
+def log_likelihood(
+    model: Model,
+    data: Any,
+    method: str = "auto",
+    *,
+    seed: Any = 0,
+    base_data: Any = None,
+    progress: bool | Report | None = None,
+    **settings: Any,
+) -> Estimate:
+    """Mean log-likelihood of `data`, in nats per example.
+
+    Args:
+        model: any model with a finite log Z.
+        data: rows, as for `mpf.fit`.
+        method: as for `log_partition`, or "csl" (a lower bound from hidden samples), or "pseudo" (not a likelihood).
+        seed: a seed or a JAX key.
+        base_data: as for `log_partition`, by default `data`; where CSL's chains start with start="data".
+        progress: as for `log_partition`.
+        **settings: of AIS or CSL.
+
+    Returns:
+        An `Estimate`. The error is the estimator's. What the choice of examples adds is in `settings["stderr_over_examples"]`.
+
+    >>> import minprobflow as mpf
+    >>> print(mpf.log_likelihood(mpf.RBM([[0.0]], [0.0], [0.0]), [[0], [1]]))
+    -0.693 +- 0.000 nats, 95% [-0.693, -0.693], by exact: trusted
+    """
+    as_model(model, finite=True)
+    choice("method", method, methods())
+    rows = model.space.check(data)
+    base_rows = None if base_data is None else model.space.check(base_data, "base data")
+    name, settings = _chosen(model, method, settings)
+    with phases(progress) as report:
+        return _made(likelihood_estimators()[name], settings).log_likelihood(model, rows, as_key(seed, "seed"), base_rows, report)
+
+
+def _chosen(model: Model, method: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The estimator for "auto", and the settings it takes: those of AIS, which are checked even where none is needed."""
+    if method != "auto" or not is_enumerable(model, MAX_UNITS):
+        return ("ais" if method == "auto" else method), settings
+    _made(estimators()["ais"], settings)
+    return "exact", {}
+
+
+def _made(cls: type[Estimator], settings: dict[str, Any]) -> Estimator:
+    check_settings(cls.__name__, cls, settings, likelihood_estimators())
+    return cls(**settings)

@@ -1,0 +1,44 @@
+"""On what a run was made: the one record of versions, machine and data."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from ..data import Dataset
+from ..versions import version
+
+PACKAGES = ("minprobflow", "jax", "jaxlib", "optax", "equinox", "numpy")
+
+
+def environment(dataset: Dataset | None = None) -> dict[str, Any]:
+    """What one needs to know to make sense of a run later."""
+    data = {} if dataset is None else {"data": {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256}}
+    return {
+        "versions": {name: version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "machine": {
+            "system": platform.platform(),
+            "processor": cpu_name(),
+            "cores": os.cpu_count(),
+            "jax": jax.default_backend(),
+        },
+        "command": sys.argv,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **data,
+    }
+
+
+def cpu_name() -> str:
+    """The processor's name, as Linux gives it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
