@@ -17,9 +17,9 @@ from minprobflow.data import load_dataset
 
 from .jobs import limit_threads
 from .plan import Experiment, Row, experiment
-from .records import Results, doubt, spread, values
+from .records import Results, doubt, seconds, spread, values
+from .run import train
 from .search import current
-from .training import train
 
 BUDGETS = {"table1": (10, 40), "table2": (30,)}  # seconds
 CD = {"learning_rate": [0.2, 0.4, 0.8], "l2": [0.0, 1e-3]}
@@ -121,9 +121,9 @@ def _measure(base: Experiment, results: Results) -> None:
         variant = VARIANTS[name]
         settings = {"rule": variant.rule, **variant.settings, "learning_rate": rate, "batch_size": BATCH_SIZE, "epochs": TIMED_EPOCHS}
         done = train(base, settings, 0, dataset, looks=0)
-        found[timed] = min(found[timed], (done.seconds + done.compile_seconds) / TIMED_EPOCHS)
-    for timed, seconds in found.items():
-        results.add(base.table, "time", "seconds", {"of": timed, "seconds": seconds})
+        found[timed] = min(found[timed], (done.seconds + done.run.summary["compile_seconds"]) / TIMED_EPOCHS)
+    for timed, best in found.items():
+        results.add(base.table, "time", "seconds", {"of": timed, "seconds": best})
 
 
 def table(results: Results, name: str) -> str:
@@ -155,6 +155,5 @@ def _cells(records: list[dict[str, Any]], method: str, best: bool) -> list[str]:
     if not records:
         return ["", ""]
     told, settings = spread(values(records, method)) + doubt(records), records[0]["settings"]
-    taken = np.mean([record["seconds"] for record in records])
-    how = f"{taken:.0f}, {settings['epochs']}, {settings['learning_rate']:g}, {settings['l2']:g}"
+    how = f"{seconds(records):.0f}, {settings['epochs']}, {settings['learning_rate']:g}, {settings['l2']:g}"
     return [f"**{told}**" if best else told, how]
