@@ -32,7 +32,7 @@ def significance(results: Results, name: str, profile: str) -> str:
 
 
 def at_a_glance(results: Results) -> str:
-    """A line a table, of our recipe: the best row of MPF that AIS does not doubt, and how it does against CD and PCD."""
+    """One line per table, of our recipe: the best row of MPF that AIS does not doubt, against CD and PCD."""
     lines = [
         "| | best row of MPF | test nats | less CD at equal k | p | less PCD1 | p | less the paper's best row |",
         "|---|---|---|---|---|---|---|---|",
