@@ -1,5 +1,5 @@
 # ruff: noqa: F401, PLE0604 (imports for type checkers only, names from a table)
-"""minprobflow: train and judge restricted Boltzmann machines and other energy-based models.
+"""minprobflow: train and evaluate restricted Boltzmann machines and other energy-based models.
 
 Names are imported on first use, so that `import minprobflow` costs nothing.
 """
@@ -28,6 +28,8 @@ _HOME = {
     "fit": "train",
     "fit_convex": "train",
     "TrainState": "train",
+    "Config": "train",
+    "train_run": "runs",
     "save_state": "train",
     "load_state": "train",
     "sample": "samplers",
@@ -37,6 +39,7 @@ _HOME = {
     "log_likelihood": "likelihood",
     "log_partition": "likelihood",
     "Estimate": "likelihood",
+    "compare": "likelihood",
     "save": "model_files",
     "load": "model_files",
     "load_dataset": "data",
@@ -54,6 +57,7 @@ _MODULES = {
     "objectives",
     "rates",
     "rules",
+    "runs",
     "samplers",
     "sklearn",
     "spaces",
@@ -64,17 +68,33 @@ __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
     __version__: str
-    from . import connectivity, data, enumeration, likelihood, models, numerics, objectives, rates, rules, samplers, sklearn, spaces, train
+    from . import (
+        connectivity,
+        data,
+        enumeration,
+        likelihood,
+        models,
+        numerics,
+        objectives,
+        rates,
+        rules,
+        runs,
+        samplers,
+        sklearn,
+        spaces,
+        train,
+    )
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .expectations import moments
-    from .likelihood import Estimate, log_likelihood, log_partition
+    from .likelihood import Estimate, compare, log_likelihood, log_partition
     from .model_files import load, save
     from .models import RBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, Potts
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, rule
+    from .runs import train_run
     from .samplers import impute, parallel_tempering, sample
     from .spaces import Binary, Categorical, Real
-    from .train import TrainState, fit, fit_convex, load_state, save_state
+    from .train import Config, TrainState, fit, fit_convex, load_state, save_state
 
 
 def __getattr__(name: str) -> Any:

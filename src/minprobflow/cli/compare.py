@@ -40,7 +40,7 @@ def compare(
     """Compare runs."""
     import numpy as np
 
-    from ..likelihood.compare import compare as paired
+    from ..likelihood import compare as paired
     from ..progress import phases
     from ..runs.open import open_data, open_model
 

@@ -43,7 +43,7 @@ def is_fasta(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
-def read_rows(name: str, alphabet: str | None = None) -> Num[np.ndarray, "n ..."]:
+def read_rows(name: str, alphabet: str | None = None) -> np.ndarray:
     """The rows of a file: of an alignment, the values of its letters in the alphabet (by default `AMINO_ACIDS`); else its numbers."""
     return read_fasta(name, alphabet or AMINO_ACIDS).rows if is_fasta(name) else read_table(name)
 

@@ -103,14 +103,14 @@ def _why_not_binary(table: np.ndarray, wrong: np.ndarray) -> str:
     if len(columns) == 1 and table.shape[1] > 2 and column in (0, table.shape[1] - 1):
         place = "first" if column == 0 else "last"
         return f"{found}, the only column with such values: if it holds labels, pass {both_spellings('labels', place)}"
+    kinds = f"for a model of real numbers, {both_spellings('real', True)}"
+    if (distinct == np.floor(distinct)).all() and distinct[0] >= 0 and distinct[-1] <= MOST:
+        kinds += f"; for one of categories, {both_spellings('whole', True)}"
     if _looks_grey(table, distinct, columns):
         highest = float(distinct[-1])
         level = both_spellings("threshold", (1 if highest <= 1 else 255 if highest <= 255 and len(distinct) > FEW else highest) / 2)
-        return f"{found}: if the values are grey levels, pass {level}; for a model of real numbers, {both_spellings('real', True)}"
-    kinds = f"for a model of real numbers, pass {both_spellings('real', True)}"
-    if (distinct == np.floor(distinct)).all() and distinct[0] >= 0 and distinct[-1] <= MOST:
-        kinds += f"; for one of categories, {both_spellings('whole', True)}"
-    return f"{found}: {kinds}; otherwise turn each column into 0 and 1 first"
+        return f"{found}: if the values are grey levels, pass {level}; {kinds}"
+    return f"{found}: pass, {kinds}; otherwise turn each column into 0 and 1 first"
 
 
 def _looks_grey(table: np.ndarray, distinct: np.ndarray, columns: np.ndarray) -> bool:

@@ -1,6 +1,7 @@
 """Likelihoods with error bars and a verdict."""
 
 from .base import LikelihoodEstimator, LogPartitionEstimator, estimators, likelihood_estimators
+from .comparison import Compared, compare
 from .csl import CSL
 from .estimate import Estimate
 from .evaluate import log_likelihood, log_partition, methods
@@ -13,9 +14,11 @@ from .sandwich import AIS
 __all__ = [
     "AIS",
     "CSL",
+    "Compared",
     "Estimate",
     "LikelihoodEstimator",
     "LogPartitionEstimator",
+    "compare",
     "estimators",
     "exact_log_partition",
     "exact_log_partition_and_gradient",

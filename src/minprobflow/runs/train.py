@@ -84,9 +84,9 @@ def train_run(
     start = start or partial(config.model_spec(dataset).build, data=dataset)
     model = start(as_key(config.seed))
     config.checked(model, model.space.check(dataset.train))
-    if begun:
-        begun(config)
+    begun = begun or (lambda config: None)
     if folder is None:
+        begun(config)
         return _train(config, None, model, dataset, show)
     with folder.locked():
         if overwrite:
@@ -94,6 +94,7 @@ def train_run(
         if not folder.begun():
             folder.write_config(config)
         write_record(folder.environment_file, environment(dataset))
+        begun(config)
         return _train(config, folder, model, dataset, show)
 
 
