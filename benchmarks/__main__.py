@@ -10,10 +10,10 @@ import sys
 import time
 
 import jax
-from paper.jobs import cpu_name
 
 from benchmarks.parts import RESULTS, partial_file
 from minprobflow.errors import DataMissingError
+from minprobflow.runs.environment import cpu_name
 
 CORRECTNESS = (
     "golden",

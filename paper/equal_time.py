@@ -1,9 +1,9 @@
 """The paper's own question: in equal time, does MPF that keeps its particles for several updates beat CD and PCD?
 
-Every variant gets the same processor seconds of updates, to the nearest epoch, by a measurement of its epochs on one thread before.
-Where particles are kept that is done for each rate: the larger it is, the more often they go stale and are drawn anew; "unguarded"
-variants never draw anew before their time. The rate, which decays to zero over the run, is chosen on the validation split for that
-length, and so is a penalty where the rule's bias asks for one: CD, FMPF and MPF-1flip.
+Every variant gets the same processor seconds of updates, to the nearest epoch; its epochs are first timed on one thread. Where
+particles are kept, they are timed at each rate: the larger the rate, the more often particles go stale and are redrawn; "unguarded"
+variants never redraw them early. The rate, which decays to zero over the run, is chosen on the validation split for that length, and
+so is a penalty where the rule's bias calls for one: CD, FMPF and MPF-1flip.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from minprobflow.data import load_dataset
 
 from .jobs import limit_threads
 from .plan import Experiment, Row, experiment
-from .records import Results, doubt, spread, values
+from .records import Results, doubt, seconds, spread, values
+from .run import train
 from .search import current
-from .training import train
 
 BUDGETS = {"table1": (10, 40), "table2": (30,)}  # seconds
 CD = {"learning_rate": [0.2, 0.4, 0.8], "l2": [0.0, 1e-3]}
@@ -38,7 +38,7 @@ class Variant(NamedTuple):
 
     @property
     def slower_at_larger_rates(self) -> bool:
-        """Particles that are kept go stale the sooner the larger the rate, and are drawn anew then unless that is switched off."""
+        """Kept particles go stale sooner at a larger rate, and are then redrawn unless that is switched off."""
         return self.settings.get("refresh", 1) > 1 and self.settings.get("min_ess") != 0
 
 
@@ -67,7 +67,7 @@ BATCH_SIZE, SEEDS, TIMED_EPOCHS, ROUNDS = 100, 3, 3, 3
 
 
 def plans(table: str, results: Results) -> list[Experiment]:
-    """One experiment a budget of time; measures the variants' epochs if that is not on record."""
+    """One experiment per time budget; epochs of variants that are not on record are timed first."""
     limit_threads(1)  # here, and through the environment in the processes that run the plans
     base = _without_rows(table)
     _measure(base, results)
@@ -108,8 +108,8 @@ def _measured(base: Experiment, results: Results) -> dict[str, float]:
 
 
 def _measure(base: Experiment, results: Results) -> None:
-    """Seconds an epoch of the variants that are not on record: the best of some rounds in turn, so that what else the machine does
-    weighs on all alike. The first round compiles, too, and so hardly is the best."""
+    """Record the seconds per epoch of the variants that have none: the best of some rounds in turn, so that other work on the machine
+    affects all alike. The first round includes compilation, so it is rarely the fastest."""
     known = _measured(base, results)
     wanted = {timed: (name, rate) for name in VARIANTS for rate, timed in _timed(name).items()}
     missing = [timed for timed in wanted if timed not in known]
@@ -121,9 +121,9 @@ def _measure(base: Experiment, results: Results) -> None:
         variant = VARIANTS[name]
         settings = {"rule": variant.rule, **variant.settings, "learning_rate": rate, "batch_size": BATCH_SIZE, "epochs": TIMED_EPOCHS}
         done = train(base, settings, 0, dataset, looks=0)
-        found[timed] = min(found[timed], (done.seconds + done.compile_seconds) / TIMED_EPOCHS)
-    for timed, seconds in found.items():
-        results.add(base.table, "time", "seconds", {"of": timed, "seconds": seconds})
+        found[timed] = min(found[timed], (done.seconds + done.run.summary["compile_seconds"]) / TIMED_EPOCHS)
+    for timed, best in found.items():
+        results.add(base.table, "time", "seconds", {"of": timed, "seconds": best})
 
 
 def table(results: Results, name: str) -> str:
@@ -155,6 +155,5 @@ def _cells(records: list[dict[str, Any]], method: str, best: bool) -> list[str]:
     if not records:
         return ["", ""]
     told, settings = spread(values(records, method)) + doubt(records), records[0]["settings"]
-    taken = np.mean([record["seconds"] for record in records])
-    how = f"{taken:.0f}, {settings['epochs']}, {settings['learning_rate']:g}, {settings['l2']:g}"
+    how = f"{seconds(records):.0f}, {settings['epochs']}, {settings['learning_rate']:g}, {settings['l2']:g}"
     return [f"**{told}**" if best else told, how]

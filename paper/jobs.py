@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +11,12 @@ from typing import Any
 from minprobflow.data import load_dataset
 from minprobflow.errors import TrainingDiverged
 from minprobflow.models import files as model_files
-from minprobflow.versions import version
+from minprobflow.runs import environment
 
 from .plan import TABLES, Experiment, Row, experiment
 from .records import Results
+from .run import Trained, evaluated, stops_early, train
 from .search import chosen, current, planned, search, untried
-from .training import Trained, judged, stops_early, train
 from .twins import adopt, copy_model, same_runs
 
 Report = Callable[[str], Any]
@@ -126,12 +125,13 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         return f"{what}: the same run as that of {same}"
     limit_threads(threads)
     dataset = load_dataset(plan.data)
+    made_on = {**environment(dataset), "threads": int(os.environ.get("NPROC", os.cpu_count() or 1))}
     try:
         done = train(plan, settings, seed, dataset, plan.looks if seed == 0 else 1)
     except TrainingDiverged as problem:
         return f"{what}: {problem}"
     _keep(done, results.model_file(row, seed))
-    likelihood = judged(plan, row, done.model, dataset, seed)
+    likelihood = evaluated(plan, row, done.model, dataset, seed)
     record = {
         "table": row.table,
         "profile": row.profile,
@@ -139,18 +139,13 @@ def _run_job(plan: Experiment, row: Row, seed: int, results: Results, deadline: 
         "seed": seed,
         "settings": settings,
         "epochs": done.epochs,
-        "seconds": round(done.seconds, 2),
-        "compile_seconds": round(done.compile_seconds, 2),
-        "wall_seconds": round(done.wall_seconds, 2),
-        "threads": int(os.environ.get("NPROC", os.cpu_count() or 1)),
         "curve": done.curve,
+        "summary": done.run.summary,
         "likelihood": likelihood,
-        "at": time.strftime("%Y-%m-%d %H:%M"),
-        "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()},
-        "versions": {name: version(name) for name in ("minprobflow", "jax")},
+        "environment": made_on,
     }
     results.add(row.table, row.profile, "run", record)
-    figures = ", ".join(f"{method} {found['test']['value']:.2f}" for method, found in likelihood.items())
+    figures = ", ".join(f"{method} {found['test']['log_likelihood']['value']:.2f}" for method, found in likelihood.items())
     return f"{what}: test {figures}  ({done.seconds:.0f} s of training)"
 
 
@@ -183,12 +178,3 @@ def limit_threads(threads: int | None) -> None:
     """XLA reads this when its CPU client starts, at the first computation of the process."""
     if threads is not None:
         os.environ["NPROC"] = str(threads)
-
-
-def cpu_name() -> str:
-    """As Linux tells it; elsewhere what Python knows."""
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()

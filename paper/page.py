@@ -13,7 +13,7 @@ from minprobflow.files import write_atomically
 from . import equal_time
 from .markers import filled
 from .plan import PROFILES, TABLES, Row, experiment
-from .records import Record, Results, doubt, spread, standard_error, title, values
+from .records import Record, Results, doubt, seconds, spread, standard_error, title, values
 from .search import at_an_end, chosen, current
 from .significance import at_a_glance, significance
 
@@ -68,12 +68,12 @@ def _line(row: Row, records: list[Record], columns: list[tuple[str, str]], at_en
     difference, error = less_paper(row, records, method)
     cells.append(f"{difference:+.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else ""))
     settings = records[0]["settings"]
-    cells += [f"{np.mean([record['seconds'] for record in records]):.0f}", f"{row.published['seconds']:.0f}"]
+    cells += [f"{seconds(records):.0f}", f"{row.published['seconds']:.0f}"]
     cells.append(_time_to(row.published[f"{method}_test"][0], records[0]["curve"]))
     cells += [str(settings["batch_size"]), str(row.published["batch_size"]), _epochs(records), str(len(records))]
     if method == "ais":
-        kinds = [record["likelihood"]["ais"]["verdict"] for record in records]
-        gaps = [record["likelihood"]["ais"]["settings"]["gap"] for record in records]
+        ais = [record["likelihood"]["ais"]["test"] for record in records]
+        kinds, gaps = [found["verdict"] for found in ais], [found["settings"]["gap"] for found in ais]
         cells.append(", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) + f"; gap {np.mean(gaps):.1f}")
     shown = {name: value for name, value in settings.items() if name not in NOT_SHOWN}
     cells.append(", ".join(f"{name.replace('_', ' ')} {_short(v)}{' (end)' if name in at_end else ''}" for name, v in shown.items()))

@@ -31,7 +31,7 @@ class Row:
     settings: dict[str, Any]
     published: dict[str, Any]
     like: Row | None = None  # the row of a smaller k whose choice this one takes over
-    ais: dict[str, int] = field(default_factory=dict)  # where its models are judged otherwise than those of the table
+    ais: dict[str, int] = field(default_factory=dict)  # where its models are evaluated otherwise than those of the table
 
     @property
     def searched(self) -> Row:
@@ -66,8 +66,8 @@ class Experiment:
     hidden: int
     estimators: tuple[str, ...]
     looks: int  # at the validation likelihood in a run whose curve is drawn
-    score: str  # of a model on the validation split by AIS: see `training.validation_score`
-    ais: dict[str, int]  # chains and temperatures, at first and at most, by which finished models are judged
+    score: str  # of a model on the validation split by AIS: a `score` of `minprobflow.train.Config`
+    ais: dict[str, int]  # chains and temperatures, at first and at most, for the evaluation of finished models
     seeds: int
     rows: tuple[Row, ...]
 

@@ -20,7 +20,12 @@ Record = dict[str, Any]
 
 def values(records: list[Record], method: str, part: str = "test") -> list[float]:
     """Log-likelihoods of some records."""
-    return [record["likelihood"][method][part]["value"] for record in records]
+    return [record["likelihood"][method][part]["log_likelihood"]["value"] for record in records]
+
+
+def seconds(records: list[Record]) -> float:
+    """Mean processor seconds of training."""
+    return float(np.mean([record["summary"]["cpu_seconds"] for record in records]))
 
 
 def spread(values: list[float], digits: int = 2) -> str:
@@ -41,7 +46,8 @@ def title(method: str) -> str:
 
 def doubt(records: list[Record]) -> str:
     """A question mark if AIS says of any of these figures not to trust it."""
-    return " ?" if any(record["likelihood"].get("ais", {}).get("verdict") == "do not trust" for record in records) else ""
+    verdicts = [record["likelihood"]["ais"]["test"]["verdict"] for record in records if "ais" in record["likelihood"]]
+    return " ?" if "do not trust" in verdicts else ""
 
 
 class Results:

@@ -16,7 +16,7 @@ from minprobflow.errors import TrainingDiverged
 
 from .plan import Experiment, Row
 from .records import Record, Results
-from .training import train
+from .run import train
 
 
 def search(experiment: Experiment, row: Row, results: Results, dataset: Dataset, deadline: float | None = None) -> None:
@@ -79,7 +79,7 @@ def evaluated_as_planned(plan: Experiment, row: Row, record: Record) -> bool:
     """Whether AIS, where a record has it, had the chains and temperatures that it is to have for this row."""
     if "ais" not in record["likelihood"]:
         return True
-    had, wanted = record["likelihood"]["ais"]["settings"], plan.ais_of(row)
+    had, wanted = record["likelihood"]["ais"]["test"]["settings"], plan.ais_of(row)
     return had["chains"] == wanted["chains"] and wanted["first_betas"] <= had["betas"] <= wanted["max_betas"]
 
 

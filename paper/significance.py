@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from .plan import TABLES, experiment
-from .records import Record, Results, doubt, spread, standard_error, values
+from .records import Record, Results, doubt, seconds, spread, standard_error, values
 from .search import current
 
 Records = list[Record]
@@ -25,14 +25,14 @@ def significance(results: Results, name: str, profile: str) -> str:
         ours, cd = found[row.name], found.get(f"CD{k}", [])
         if row.name == f"CD{k}" or not len(_pairs(ours, cd, method)):
             continue
-        share = np.mean([record["seconds"] for record in ours]) / np.mean([record["seconds"] for record in cd])
+        share = seconds(ours) / seconds(cd)
         cells = [str(k), row.name, *_lead(ours, cd, method), *_lead(ours, found.get("PCD1", []), method), f"{share:.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) if len(lines) > 2 else "No pairs yet."
 
 
 def at_a_glance(results: Results) -> str:
-    """A line a table, of our recipe: the best row of MPF that AIS does not doubt, and how it does against CD and PCD."""
+    """One line per table, of our recipe: the best row of MPF that AIS does not doubt, against CD and PCD."""
     lines = [
         "| | best row of MPF | test nats | less CD at equal k | p | less PCD1 | p | less the paper's best row |",
         "|---|---|---|---|---|---|---|---|",
@@ -67,5 +67,5 @@ def _lead(ours: Records, theirs: Records, method: str) -> tuple[str, str]:
 
 
 def _pairs(ours: Records, theirs: Records, method: str) -> np.ndarray:
-    a, b = ({record["seed"]: record["likelihood"][method]["test"]["value"] for record in records} for records in (ours, theirs))
+    a, b = (dict(zip([record["seed"] for record in each], values(each, method), strict=True)) for each in (ours, theirs))
     return np.asarray([(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]).reshape(-1, 2)

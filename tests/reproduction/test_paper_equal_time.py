@@ -32,8 +32,8 @@ def test_equal_time_gives_every_variant_the_epochs_that_fit(tmp_path, monkeypatc
         for i, choice in enumerate(row.candidates()):
             trial = {"row": row.name, "settings": row.resolved(choice, trial=True), "choice": choice, "valid": -abs(i - 1.0)}
             results.add("table1", "time-2s", "trial", trial)
-        run = {"row": row.name, "seed": 0, "settings": search.planned(row, results), "seconds": 2.1}
-        results.add("table1", "time-2s", "run", {**run, "likelihood": {"exact": {"test": {"value": -20.0 - worse}}}})
+        run = {"row": row.name, "seed": 0, "settings": search.planned(row, results), "summary": {"cpu_seconds": 2.1}}
+        results.add("table1", "time-2s", "run", {**run, "likelihood": {"exact": {"test": {"log_likelihood": {"value": -20.0 - worse}}}}})
     shown = equal_time.table(results, "table1")
     assert "Not run yet" not in shown and "No records" not in shown
     cells = {line.split(" | ")[0]: line.split(" | ")[1:3] for line in shown.splitlines()[2:]}

@@ -5,13 +5,14 @@ import functools
 
 import numpy as np
 import pytest
-from paper import jobs, page, search, training
+from paper import jobs, page, run, search
 from paper.plan import experiment
 from paper.records import Results
 from paper.twins import as_cd
 from tiny_tables import tiny
 
 import minprobflow as mpf
+from minprobflow import runs
 
 
 def test_rows_that_are_the_same_run_are_trained_once(tmp_path, monkeypatch):
@@ -22,7 +23,7 @@ def test_rows_that_are_the_same_run_are_trained_once(tmp_path, monkeypatch):
         for row, rate, l2 in zip(plan.rows, (0.3, 0.6), (2e-3, 1e-3), strict=True)
     )
     both = dataclasses.replace(plan, rows=(contrast, flow), seeds=1)
-    apart = [training.train(both, row.resolved({}), 0, mpf.load_dataset("digits"), looks=0).model.weights for row in both.rows]
+    apart = [run.train(both, row.resolved({}), 0, mpf.load_dataset("digits"), looks=0).model.weights for row in both.rows]
     np.testing.assert_array_equal(*apart)
     assert jobs.run(both, results=results, report=lines.append) == 0
     assert lines[1].endswith("FMPF10 seed 0: the same run as that of CD10")
@@ -55,30 +56,29 @@ def test_fmpf_with_new_particles_at_every_update_is_cd_at_half_the_rate():
 def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, monkeypatch):
     results, lines = Results(tmp_path / "results", tmp_path / "models"), []
     with monkeypatch.context() as patch:
-        judged, calls = training.judged, []
+        calls = []
 
-        def judge_once(*arguments):
+        def once(*arguments):
             calls.append(arguments)
             if len(calls) == 2:
                 raise KeyboardInterrupt
-            return judged(*arguments)
+            return run.evaluated(*arguments)
 
-        patch.setattr(jobs, "judged", judge_once)
+        patch.setattr(jobs, "evaluated", once)
         with pytest.raises(KeyboardInterrupt):
             jobs.reproduce("table1", results=results, report=lines.append)
     (record,) = results.read("table1", "best", "run")
     before = results.file("table1", "best").read_bytes()
     trained = []
-    train = training.train
-    monkeypatch.setattr(jobs, "train", lambda *a, **k: trained.append(a[2]) or train(*a, **k))
+    monkeypatch.setattr(jobs, "train", lambda *a, **k: trained.append(a[2]) or run.train(*a, **k))
     monkeypatch.setattr(search, "train", None)  # searches are on record: none may run again
     assert jobs.reproduce("table1", results=results, report=lines.append) == 0
     assert results.file("table1", "best").read_bytes().startswith(before) and trained == [0, 1, 1]
     assert jobs.reproduce("table1", results=results, report=lines.append) == 0 and len(trained) == 3
-    assert record["row"] == "CD1" and record["likelihood"]["exact"]["verdict"] == "trusted" and len(record["curve"]) == 3
+    assert record["row"] == "CD1" and record["likelihood"]["exact"]["test"]["verdict"] == "trusted" and len(record["curve"]) == 3
     model = mpf.load(results.model_file(small.rows[0], 0))
     digits = mpf.load_dataset("digits")
-    assert record["likelihood"]["exact"]["test"]["value"] == pytest.approx(mpf.log_likelihood(model, digits.test).value)
+    assert record["likelihood"]["exact"]["test"]["log_likelihood"]["value"] == pytest.approx(mpf.log_likelihood(model, digits.test).value)
     shown = page.table(results, "table1", "best")
     assert "| CD1 |" in shown and "| FPMPF10 |" in shown
     assert page.significance(results, "table1", "best") == "No pairs yet."  # CD10 was not run
@@ -86,25 +86,25 @@ def test_records_accumulate_and_interruption_loses_at_most_one(small, tmp_path, 
 
 def test_what_was_made_under_other_settings_is_made_again(tmp_path, monkeypatch):
     results = Results(tmp_path)
-    run = functools.partial(jobs.run, seeds=1, results=results, report=lambda line: None)
+    complete = functools.partial(jobs.run, seeds=1, results=results, report=lambda line: None)
     old, longer, thorough = (tiny(("CD1",), **settings) for settings in ({}, {"epochs": 4}, {"epochs": 4, "search_epochs": 3}))
-    assert run(old) == 0
+    assert complete(old) == 0
     (record,) = search.current(old, results)["CD1"]
     assert record["settings"]["epochs"] == 3 and search.current(longer, results) == {"CD1": []}  # and no page shows it
-    assert run(longer) == 0
+    assert complete(longer) == 0
     (record,) = search.current(longer, results)["CD1"]
     assert record["settings"]["epochs"] == 4
     assert len(search.untried(longer.rows[0], results)) == 0 and len(search.untried(thorough.rows[0], results)) == 2
-    assert run(thorough) == 0 and len(results.read("table1", "best", "trial")) == 4  # trials stay on record
+    assert complete(thorough) == 0 and len(results.read("table1", "best", "trial")) == 4  # trials stay on record
 
 
 def test_a_row_can_be_evaluated_with_more_chains_and_what_was_not_is_evaluated_again(tmp_path, monkeypatch):
-    def quick(model, method, key, base_data, chains, first_betas, max_betas):
-        settings = {"chains": chains, "betas": first_betas, "gap": 0.0}
-        return dataclasses.replace(mpf.log_partition(model, "exact"), method=method, settings=settings)
+    def quick(model, parts, method, *, train, seed, progress, chains, first_betas, max_betas):
+        found = runs.evaluate(model, parts, "exact", train=train)
+        return {part: {**record, "settings": {"chains": chains, "betas": first_betas}} for part, record in found.items()}
 
-    monkeypatch.setattr(training, "log_partition", quick)
-    monkeypatch.setattr(training, "validation_score", lambda *_: 0.0)
+    monkeypatch.setattr(run, "evaluate", quick)
+    monkeypatch.setattr(runs.Validation, "__call__", lambda *_: runs.Look(0.0, 0.0, 0.0, "ais", 0.0))
     results, row = Results(tmp_path), experiment("table3", "best").selected(["PMPF25"])[0]
     assert row.ais["chains"] == 200 and "ais" not in row.settings  # else records of other rows were no longer current
     few = {"chains": 10, "first_betas": 10, "max_betas": 20}
@@ -114,7 +114,7 @@ def test_a_row_can_be_evaluated_with_more_chains_and_what_was_not_is_evaluated_a
         assert search.current(each, results)["CD1"] == []
         assert jobs.run(each, results=results, report=lambda line: None) == 0
         (record,) = search.current(each, results)["CD1"]
-        had = record["likelihood"]["ais"]["settings"]
+        had = record["likelihood"]["ais"]["test"]["settings"]
         assert (had["chains"], had["betas"]) == (chains, betas)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from paper import jobs, search, training
+from paper import jobs, run, search
 from paper.plan import PROFILES, TABLES, experiment, published
 from paper.records import Results
 from tiny_tables import tiny
@@ -12,6 +12,7 @@ import minprobflow as mpf
 
 
 def test_all_45_rows_are_planned_under_every_profile():
+    digits = mpf.load_dataset("digits")
     assert [len(published()[table]) for table in TABLES] == [15, 15, 15]
     for table in TABLES:
         for profile in PROFILES:
@@ -19,10 +20,7 @@ def test_all_45_rows_are_planned_under_every_profile():
             for row in plan.rows:
                 for choice in row.candidates():
                     assert not any(isinstance(value, list) for value in {**row.settings, **choice}.values())
-                    settings = {name: value for name, value in row.resolved(choice).items() if name in training.RULE_SETTINGS}
-                    if settings.get("refresh") == "epoch":
-                        settings["refresh"] = 500
-                    mpf.rule(row.rule, **settings)  # a wrong setting is seen here, not hours into a run
+                    run.configured(plan, row.resolved(choice), 0, digits)  # a wrong setting is seen here, not hours into a run
                 assert (row.settings["batch_size"] == row.published["batch_size"]) or profile != "paper"
                 searched = len(row.candidates()) > 1 and not isinstance(row.settings["epochs"], list)
                 assert not searched or row.settings["search_epochs"] <= row.settings["epochs"]

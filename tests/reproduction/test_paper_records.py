@@ -48,7 +48,7 @@ def test_the_latest_record_of_a_seed_counts_and_seeds_are_in_order(tmp_path):
     for seed, value in ((1, -141.0), (0, -150.0), (0, -140.0)):
         keep(results, "table1", "CD1", seed, value)
     found = search.current(experiment("table1", "quick"), results)["CD1"]
-    assert [(run["seed"], run["likelihood"]["exact"]["test"]["value"]) for run in found] == [(0, -140.0), (1, -141.0)]
+    assert [(run["seed"], run["likelihood"]["exact"]["test"]["log_likelihood"]["value"]) for run in found] == [(0, -140.0), (1, -141.0)]
 
 
 def test_parts_of_a_page_are_filled_in_by_name():

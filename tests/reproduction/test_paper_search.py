@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from paper import jobs, search, training
+from paper import jobs, run, search
 from paper.plan import experiment
 from paper.records import Results
 from tiny_tables import tiny, without_test
@@ -22,7 +22,7 @@ def test_the_search_takes_the_best_on_validation(small, tmp_path):
     assert [trial["choice"] for trial in trials] == row.candidates() and not search.untried(row, results)
     best = max(trials, key=lambda trial: trial["valid"])
     assert search.chosen(row, results) == best["choice"]
-    model = training.train(small, best["settings"], 0, digits).model
+    model = run.train(small, best["settings"], 0, digits).model
     assert best["settings"]["epochs"] == 2 and best["valid"] == pytest.approx(mpf.log_likelihood(model, digits.valid).value)
 
 
@@ -31,14 +31,14 @@ def test_a_trial_can_be_the_mean_over_seeds(tmp_path):
     (row,), digits = plan.rows, mpf.load_dataset("digits")
     search.search(plan, row, results, digits)
     _, trial = search.trials(row, results)[1]
-    each = [training.train(plan, trial["settings"], seed, digits).valid for seed in (0, 1)]
+    each = [run.train(plan, trial["settings"], seed, digits).valid for seed in (0, 1)]
     assert trial["valid"] == pytest.approx(np.mean(each)) and each[0] != each[1]
     assert "search_seeds" not in search.planned(row, results)
 
 
 def test_a_length_that_is_searched_over_is_run_as_it_was_tried(tmp_path, monkeypatch):
     plan = tiny(("CD1",), learning_rate=1.0, epochs=[1, 4])
-    lengths, train = [], training.train
+    lengths, train = [], run.train
     for module in (search, jobs):
         monkeypatch.setattr(module, "train", lambda *a: lengths.append(a[1]["epochs"]) or train(*a))
     results = Results(tmp_path)
@@ -101,7 +101,7 @@ def test_ais_with_other_chains_or_temperatures_is_not_as_planned():
     row, wanted = plan.rows[0], plan.ais_of(plan.rows[0])
 
     def as_planned(chains, betas):
-        return search.evaluated_as_planned(plan, row, {"likelihood": {"ais": {"settings": {"chains": chains, "betas": betas}}}})
+        return search.evaluated_as_planned(plan, row, {"likelihood": {"ais": {"test": {"settings": {"chains": chains, "betas": betas}}}}})
 
     assert as_planned(wanted["chains"], wanted["first_betas"]) and as_planned(wanted["chains"], wanted["max_betas"])
     assert not as_planned(wanted["chains"] + 1, wanted["first_betas"])

@@ -32,12 +32,13 @@ def keep(results, table, name, seed, test, seconds=9.0, curve=(), gap=0.1, **of_
     """Write a record as of profile quick, which has nothing to search for."""
     plan = experiment(table, "quick")
     (row,) = plan.selected([name])
-    part = {"value": test, "stderr": 0.0, "lower": test, "upper": test}
     settings = {"gap": gap, "chains": plan.ais["chains"], "betas": plan.ais["first_betas"]}
-    likelihood = {method: {"test": part, "train": part, "verdict": "trusted", "settings": settings} for method in plan.estimators}
-    likelihood.get("ais", {}).update(of_ais)
-    record = {"table": table, "profile": "quick", "row": name, "seed": seed, "settings": row.resolved({}), "seconds": seconds}
-    record["epochs"] = record["settings"]["epochs"]
+    part = {"log_likelihood": {"value": test, "stderr": 0.0, "lower": test, "upper": test}, "verdict": "trusted", "settings": settings}
+    likelihood = {method: {"test": part, "train": part} for method in plan.estimators}
+    if "ais" in likelihood:
+        likelihood["ais"] = {"test": {**part, **of_ais}, "train": part}
+    record = {"table": table, "profile": "quick", "row": name, "seed": seed, "settings": row.resolved({})}
+    record |= {"epochs": record["settings"]["epochs"], "summary": {"cpu_seconds": seconds}}
     results.add(table, "quick", "run", {**record, "curve": list(curve), "likelihood": likelihood})
     return row
 
