@@ -183,3 +183,8 @@ def test_links_are_followed_and_pipes_are_written_to(tmp_path):
     files.write_atomically(tmp_path / "pipe", b"content")
     assert os.read(reader, 100) == b"content" and (tmp_path / "pipe").is_fifo()
     os.close(reader)
+
+
+def test_a_path_of_too_many_folders_is_refused(tmp_path):
+    with pytest.raises(mpf.InputError, match=r"the path of the output has 1,\d\d\d parts: choose a shorter one"):
+        mpf.save(mpf.BernoulliRBM.init(0, 3, 2), tmp_path / ("c/" * 1500) / "model.safetensors")

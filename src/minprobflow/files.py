@@ -33,6 +33,14 @@ def pack(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> byte
     return save(whole, {**fields, "digest": _digest(whole, fields)})
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; raise if they are more than Python can make."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except RecursionError as problem:
+        raise InputError(f"the path of the output has {len(path.parts):,} parts: choose a shorter one") from problem
+
+
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write to a temporary file beside `path`, flush it to the disk, then rename it.
 
@@ -44,7 +52,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if str(path.parent) not in _swept:
         remove_temporaries(path.parent)
     handle, temporary = _temporary(path.parent)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DamagedFileError, InputError, ModelFileError
-from ..files import remove_temporaries
+from ..files import make_folder, remove_temporaries
 from ..records import append_line, read_lines, read_record, write_record
 from ..train import Config
 
@@ -48,10 +48,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Refuse a second process, and clear up after one that was killed; the lock is gone with the process, however it ends."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except RecursionError as problem:
-            raise InputError(f"the path of the run folder has {len(self.path.parts):,} parts: choose a shorter --out") from problem
+        make_folder(self.path)
         with (self.path / "lock").open("w") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
