@@ -35,6 +35,9 @@ def load_dataset(name: str | os.PathLike[str], **options: Any) -> Dataset:
         **options: those that `mpf.data.options(name)` lists. They are converted to the type of each option, so that text will do:
             `grey="false"` is `grey=False`.
 
+    Returns:
+        A `Dataset`: train, valid and test rows, labels where there are any, and where they come from.
+
     >>> load_dataset("digits").train.shape
     (1200, 64)
     """

@@ -52,7 +52,7 @@ def compare(
         One `Compared` per model, in their order.
 
     >>> import minprobflow as mpf
-    >>> fair, biased = mpf.RBM([[0.0]], [0.0], [0.0]), mpf.RBM([[0.0]], [1.0], [0.0])
+    >>> fair, biased = mpf.BernoulliRBM([[0.0]], [0.0], [0.0]), mpf.BernoulliRBM([[0.0]], [1.0], [0.0])
     >>> first, second = mpf.compare([fair, biased], [[1], [1], [0], [1]])
     >>> f"{second.difference:.3f} +- {second.stderr:.3f}"
     '0.130 +- 0.250'

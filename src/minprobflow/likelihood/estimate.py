@@ -15,18 +15,28 @@ Verdict = Literal["trusted", "wide", "do not trust"]
 class Estimate:
     """A log partition function or a mean log-likelihood, in nats.
 
-    `stderr` is the estimator's own error; [lower, upper] is meant to hold the true value in 95 of 100 cases.
+    >>> import minprobflow as mpf
+    >>> estimate = mpf.log_partition(mpf.BernoulliRBM.init(0, 6, 4))
+    >>> estimate.method, estimate.verdict
+    ('exact', 'trusted')
     """
 
     value: float
+    """the estimate"""
     stderr: float
+    """the estimator's own error"""
     lower: float
+    """lower end of an interval that is meant to hold the true value in 95 of 100 cases"""
     upper: float
+    """its upper end"""
     ess: float
     """effective number of chains (of the weaker direction, where there are two)"""
     method: str
+    """name of the estimator"""
     verdict: Verdict
+    """how far to trust it"""
     settings: dict[str, Any] = field(default_factory=dict)
+    """of the estimator, and what it found on the way"""
     warnings: tuple[str, ...] = ()
     """why the verdict is not better, in plain words; empty when trusted"""
 

@@ -26,7 +26,7 @@ def methods() -> list[str]:
 def log_partition(
     model: Model, method: str = "auto", *, seed: Any = 0, base_data: Any = None, progress: bool | Report | None = None, **settings: Any
 ) -> Estimate:
-    """log Z of a model.
+    """Estimate log Z of a model.
 
     Args:
         model: any model with a finite log Z.
@@ -42,7 +42,7 @@ def log_partition(
         An `Estimate`, with its error and a verdict.
 
     >>> import minprobflow as mpf
-    >>> print(mpf.log_partition(mpf.RBM([[0.0]], [0.0], [0.0])))
+    >>> print(mpf.log_partition(mpf.BernoulliRBM([[0.0]], [0.0], [0.0])))
     1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
     """
     as_model(model, finite=True)
@@ -78,7 +78,7 @@ def log_likelihood(
         An `Estimate`. The error is the estimator's. What the choice of examples adds is in `settings["stderr_over_examples"]`.
 
     >>> import minprobflow as mpf
-    >>> print(mpf.log_likelihood(mpf.RBM([[0.0]], [0.0], [0.0]), [[0], [1]]))
+    >>> print(mpf.log_likelihood(mpf.BernoulliRBM([[0.0]], [0.0], [0.0]), [[0], [1]]))
     -0.693 +- 0.000 nats, 95% [-0.693, -0.693], by exact: trusted
     """
     as_model(model, finite=True)

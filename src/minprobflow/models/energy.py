@@ -20,7 +20,7 @@ from .base import Model
 
 
 class EnergyModel(Model):
-    """p(v) proportional to exp(-energy(params, v)).
+    """Any JAX function as an energy: p(v) proportional to exp(-energy(params, v)).
 
     Args:
         energy: a JAX function (params, v) -> scalar, for one state v of shape (D,) and floating dtype.

@@ -34,6 +34,15 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, An
         model: any model but an `EnergyModel`, which holds Python code.
         path: the file.
         provenance: anything worth knowing later (data, rule, seed, ...); stored as JSON in the metadata.
+
+    Returns:
+        Nothing.
+
+    >>> import minprobflow as mpf, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mpf.save(mpf.Ising.init(5), f"{folder}/ising.safetensors", {"data": "made up"})
+    ...     mpf.load(f"{folder}/ising.safetensors").fields.shape
+    (5,)
     """
     files.write_atomically(arguments.path("path", path), to_bytes(model, provenance))
 
@@ -67,6 +76,8 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     Returns:
         The model, in the precision it was saved in.
+
+    >>> import minprobflow as mpf  # see `mpf.save` for an example
     """
     arguments.path("path", path)
     return _model(*files.read(path), path)

@@ -193,7 +193,11 @@ class GaussianRBM:
 
 
 class MixedRBM:
-    """An `RBM` for tables whose columns are of several kinds, with hidden bits."""
+    """An `RBM` for tables whose columns are of several kinds, with hidden bits.
+
+    >>> MixedRBM.init(0, [Binary(2), Real(1)], n_hidden=4).space.size
+    3
+    """
 
     @staticmethod
     def init(seed: object, columns: Sequence[Space] | Columns | None, n_hidden: int, data: object = None, tau: float = 1.0) -> RBM:

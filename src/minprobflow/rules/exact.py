@@ -15,7 +15,13 @@ from .base import Diagnostics, Rule, RuleSpec
 
 @dataclass(frozen=True)
 class Exact(RuleSpec):
-    """Negative log-likelihood mean_D F + log Z, for models with at most 20 units in the smaller layer."""
+    """Negative log-likelihood mean_D F + log Z, for models with at most 20 units in the smaller layer.
+
+    >>> import minprobflow as mpf
+    >>> digits = mpf.load_dataset("digits").train
+    >>> mpf.fit(mpf.BernoulliRBM.init(0, 64, 4, digits), digits, mpf.Exact(), epochs=1).history[0]["ess"].item()
+    1.0
+    """
 
     name: ClassVar[str] = "exact"
 

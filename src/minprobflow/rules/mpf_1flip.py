@@ -15,9 +15,18 @@ from .flip_rule import FlipRule
 
 @dataclass(frozen=True)
 class MPF1Flip(FlipRule):
-    """Flow to all states one flip away. Deterministic: it draws nothing.
+    r"""Flow to all states one flip away. Deterministic: it draws nothing.
 
-    With o other than zero the rates keep detailed balance, but the objective's minimum is not the true model.
+    .. math::
+        J = \mathrm{mean}_{x \in D} \sum_i e^{(F(x) - F(\mathrm{flip}_i x)) / 2}
+
+    Warning: with o other than zero the rates keep detailed balance, but the objective's minimum is not the true model.
+
+    >>> MPF1Flip()
+    MPF1Flip(o='zero', log=True)
+
+    References:
+        Sohl-Dickstein, Battaglino & DeWeese 2011, New method for parameter estimation in probabilistic models: minimum probability flow.
     """
 
     name: ClassVar[str] = "mpf-1flip"

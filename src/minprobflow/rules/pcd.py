@@ -5,7 +5,17 @@ from .particle_rule import ParticleRule
 
 
 class PCD(ParticleRule):
-    """Contrast with particles whose chains never restart. `refresh` > 1 reuses them uncorrected."""
+    r"""Contrast with particles S whose chains never restart. `refresh` > 1 reuses them uncorrected.
+
+    .. math::
+        \nabla = \mathrm{mean}_D \nabla F - \mathrm{mean}_S \nabla F
+
+    >>> PCD(k=10)
+    PCD(k=10, refresh=1, n_particles=None, min_ess=0.5, kernel=Auto())
+
+    References:
+        Tieleman 2008, Training restricted Boltzmann machines using approximations to the likelihood gradient.
+    """
 
     name = "pcd"
     start = "particles"

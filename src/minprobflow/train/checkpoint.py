@@ -23,7 +23,26 @@ FORMAT = "2"  # of the state's parts; 1, without a number in the file, was that 
 
 
 def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
-    """Write a training state, atomically, with the settings a resumed run must share."""
+    """Write a training state, atomically.
+
+    Args:
+        state: of a fit (`fit.state`).
+        path: the file.
+        settings: what a resumed run must share; `load_state` compares it.
+
+    Returns:
+        Nothing.
+
+    >>> import minprobflow as mpf, tempfile
+    >>> digits = mpf.load_dataset("digits").train
+    >>> rbm = mpf.BernoulliRBM.init(0, 64, 4, digits)
+    >>> half = mpf.fit(rbm, digits, "cd", epochs=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mpf.save_state(half.state, f"{folder}/state.safetensors")
+    ...     state = mpf.load_state(f"{folder}/state.safetensors", like=half.state)
+    >>> int(mpf.fit(rbm, digits, "cd", epochs=2, state=state).state.step)
+    48
+    """
     files.write_atomically(arguments.path("path", path), state_to_bytes(state, settings))
 
 
@@ -35,9 +54,17 @@ def state_to_bytes(state: TrainState, settings: Mapping[str, Any] | None = None)
 
 
 def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any] | None = None) -> TrainState:
-    """Read a training state back into the structure of `like`, a state of the same run's settings.
+    """Read a training state that `save_state` wrote.
 
-    Raises if the file was written under other settings, and names those that differ.
+    Args:
+        path: the file.
+        like: a state of a run with the same settings, whose structure the result gets.
+        settings: those of the run; raises if the file was written under others, and names those that differ.
+
+    Returns:
+        The state.
+
+    >>> import minprobflow as mpf  # see `mpf.save_state` for an example
     """
     _check_settings(settings)
     tensors, metadata = files.read(arguments.path("path", path))

@@ -10,14 +10,22 @@ from ..models.base import Model
 
 
 class TrainState(NamedTuple):
-    """All random numbers follow from `key` and `step`, so a resumed run equals an uninterrupted one bit for bit."""
+    """The complete state of a training run.
 
-    step: Int[Array, "*replicas"]
-    key: Key[Array, "*replicas"]
-    model: Model
-    optimizer: Any
-    rule: Any
-    average: Model | None
+    All random numbers follow from `key` and `step`, so a resumed run equals an uninterrupted one bit for bit.
+
+    >>> import minprobflow as mpf
+    >>> digits = mpf.load_dataset("digits").train
+    >>> int(mpf.fit(mpf.BernoulliRBM.init(0, 64, 4, digits), digits, "cd", epochs=1).state.step)
+    24
+    """
+
+    step: Int[Array, "*replicas"]  # updates done
+    key: Key[Array, "*replicas"]  # of the run
+    model: Model  # with the current parameters
+    optimizer: Any  # the state of the optax transformation
+    rule: Any  # particles and what else the rule keeps
+    average: Model | None  # of the parameters, where averaging is on
 
 
 class Metrics(NamedTuple):
