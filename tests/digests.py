@@ -99,7 +99,7 @@ def main() -> None:
     known = recorded["digests"].get(machine())
     if known is None:
         sys.exit("no digests on record for this machine: make them on the commit to compare with, by --record")
-    changed = [name for name, (digest, _) in found.items() if known.get(name, digest) != digest]  # others are of new rules
+    changed = [name for name, (digest, _) in found.items() if known.get(name, digest) != digest]  # new rules are not on record
     print(f"{len(found)} computed, {len(changed)} differ", *changed, sep="\n  ")
     sys.exit(bool(changed))
 
