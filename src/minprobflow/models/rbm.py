@@ -14,7 +14,7 @@ from ..arguments import room, shown
 from ..errors import InputError
 from ..numerics import along, as_states, check_batches, floating
 from ..random_bits import as_key, subkey
-from ..units import DiscreteLayer, Layer, ReLU, Space, discrete
+from ..units import DiscreteLayer, Layer, ReLU, Space, Temperature, discrete
 from . import fast
 from .base import Centrable, FastAnnealing, FastFlips, Latent, temperature
 
@@ -303,7 +303,7 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         return as_states(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
-def _made(visible: Layer, hidden: Layer, weights: Any, tau: float) -> RBM:
+def _made(visible: Layer, hidden: Layer, weights: Any, tau: Temperature) -> RBM:
     """An RBM that is not checked: of gradients, or of parameters that fit by construction."""
     model = object.__new__(RBM)
     for name, value in (("weights", weights), ("visible", visible), ("hidden", hidden), ("tau", tau)):

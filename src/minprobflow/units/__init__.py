@@ -5,7 +5,7 @@ from .bernoulli import Bernoulli, Binary, binary_rows
 from .categorical import Categorical, Categories
 from .columns import Columns, kinds_of_columns
 from .gaussian import Gaussian, Real
-from .layer import DiscreteLayer, Layer
+from .layer import DiscreteLayer, Layer, Temperature
 from .mixed import Mixed
 from .relu import NonNegative, ReLU
 from .spin import Signs, Spin
@@ -28,6 +28,7 @@ __all__ = [
     "Signs",
     "Space",
     "Spin",
+    "Temperature",
     "binary_rows",
     "discrete",
     "kinds_of_columns",

@@ -15,7 +15,7 @@ from ..numerics import logit, sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli
 from ..tables import refuse_missing, table
 from .base import TwoValued
-from .layer import DiscreteLayer, LinearLayer, parameter
+from .layer import DiscreteLayer, LinearLayer, Temperature, parameter
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Bernoulli(LinearLayer, DiscreteLayer):
     def feature_shape(self) -> tuple[int, ...]:
         return self.bias.shape[-1:]
 
-    def cumulant(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch"]:
+    def cumulant(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch"]:
         return sum_softplus(self.logits(fields, tau))
 
-    def mean(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch F"]:
+    def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return jax.nn.sigmoid(self.logits(fields, tau))
 
     def own_field(self, weights: Float[Array, "D F"], slopes: Float[Array, " D"], means: Float[Array, " F"]) -> Float[Array, " F"]:

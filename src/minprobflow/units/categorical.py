@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..random_bits import categorical
 from ..tables import refuse_first, refuse_missing, table
 from .base import Discrete
-from .layer import DiscreteLayer, LinearLayer, parameter
+from .layer import DiscreteLayer, LinearLayer, Temperature, parameter
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Categorical(LinearLayer, DiscreteLayer):
     def feature_shape(self) -> tuple[int, ...]:
         return self.bias.shape[-2:]
 
-    def mean(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch n q"]:
+    def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch n q"]:
         return jax.nn.softmax(self.logits(fields, tau))
 
     def own_field(self, weights: Float[Array, "D F"], slopes: Float[Array, " D"], means: Float[Array, " F"]) -> Float[Array, " F"]:

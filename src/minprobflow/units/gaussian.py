@@ -18,7 +18,7 @@ from ..numerics import along
 from ..random_bits import normal
 from ..tables import refuse_first, refuse_missing, table
 from .base import RELATIVE_FLOOR, Space
-from .layer import Layer, parameter
+from .layer import Layer, Temperature, parameter
 
 N = TypeVar("N", bound="NormalLayer")
 
@@ -176,14 +176,14 @@ class NormalLayer(Layer):
         """The mean in this field (before any truncation): b + fields."""
         return fields + along(self.bias, fields)
 
-    def logits(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n 2"]:
+    def logits(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n 2"]:
         location, variance = self.location(fields), self.variance * tau
         return jnp.stack([location / along(variance, location), jnp.broadcast_to(-1 / (2 * variance), location.shape)], axis=-1)
 
     def rest(self: N) -> N:
         return self
 
-    def own_log_partition(self, tau: float) -> Float[Array, ""]:
+    def own_log_partition(self, tau: Temperature) -> Float[Array, ""]:
         return self.cumulant(jnp.zeros_like(self.bias), tau)
 
     def blended(self: N, base: N, beta: Float[Array, ""]) -> tuple[N, Float[Array, " n"]]:
@@ -197,23 +197,23 @@ class NormalLayer(Layer):
         return base.energy(x) - self.energy(x)
 
     def path_gain(
-        self: N, base: N, fields: Float[Array, "*batch n"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: float
+        self: N, base: N, fields: Float[Array, "*batch n"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch"]:
         return self.cumulant(beta_to * fields, tau) - self.cumulant(beta_from * fields, tau)
 
-    def spread(self, x: Float[Array, "B n"], fields: Float[Array, " n"], tau: float) -> Float[Array, " n"]:
+    def spread(self, x: Float[Array, "B n"], fields: Float[Array, " n"], tau: Temperature) -> Float[Array, " n"]:
         return jnp.mean((x - along(self.mean(fields, tau), x)) ** 2, 0)
 
-    def stride(self, spread: Float[Array, " n"] | None, tau: float) -> Float[Array, " n"]:
+    def stride(self, spread: Float[Array, " n"] | None, tau: Temperature) -> Float[Array, " n"]:
         return self.variance * self._unexplained(spread, tau)
 
-    def precondition(self: N, gradient: N, spread: Float[Array, " n"] | None, tau: float) -> N:
+    def precondition(self: N, gradient: N, spread: Float[Array, " n"] | None, tau: Temperature) -> N:
         """About the inverse of the Fisher information's diagonal: it makes the steps follow the units of the data, and keeps them small
         where the other layer predicts a unit well (plain steps diverge there, as those of Gaussian RBMs are known to)."""
         scaled = self.variance * gradient.bias, self._unexplained(spread, tau) * gradient.log_variance
         return eqx.tree_at(lambda layer: (layer.bias, layer.log_variance), gradient, scaled)
 
-    def _unexplained(self, spread: Float[Array, " n"] | None, tau: float) -> Float[Array, " n"]:
+    def _unexplained(self, spread: Float[Array, " n"] | None, tau: Temperature) -> Float[Array, " n"]:
         return jnp.ones_like(self.bias) if spread is None else jnp.minimum(self.variance * tau / spread, 1)
 
 
@@ -262,21 +262,21 @@ class Gaussian(NormalLayer):
         u = x - along(self.bias, x)
         return u / along(self.variance, u)
 
-    def cumulant(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch"]:
+    def cumulant(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch"]:
         variance = along(self.variance * tau, fields)
         return jnp.sum(fields**2 / variance + jnp.log(2 * jnp.pi * variance), -1) / 2
 
-    def mean(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n"]:
+    def mean(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n"]:
         return self.location(fields)
 
-    def mean_features(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n"]:
+    def mean_features(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n"]:
         return fields / along(self.variance, fields)
 
-    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n"]:
+    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n"]:
         mean = self.location(fields)
         return mean + along(jnp.sqrt(self.variance * tau), mean) * normal(key, mean)
 
-    def base(self: N, means: Float[Array, "n 2"], tau: float) -> N:
+    def base(self: N, means: Float[Array, "n 2"], tau: Temperature) -> N:
         """No variance is below this layer's own: given the other layer a unit varies less than when that varies too."""
         centre, variance = Real(means.shape[0]).mean_and_variance(means)
         return self.with_bias(centre).with_variance(jnp.maximum(variance / tau, self.variance))

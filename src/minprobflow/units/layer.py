@@ -21,6 +21,7 @@ from ..numerics import along, floating
 from .base import Space
 
 L = TypeVar("L", bound="Layer")
+Temperature = float | Float[Array, ""]
 
 
 class Layer(eqx.Module):
@@ -68,19 +69,19 @@ class Layer(eqx.Module):
         """f(x): what the weights multiply."""
 
     @abstractmethod
-    def logits(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch *values"]:
+    def logits(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch *values"]:
         """The units' logits in this field, as `space` has them."""
 
     @abstractmethod
-    def cumulant(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch"]:
+    def cumulant(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch"]:
         """log of the sum (or integral) over x of exp((fields . f(x) - E(x)) / tau)."""
 
     @abstractmethod
-    def mean(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch *values"]:
+    def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch *values"]:
         """The means of the units; of units with several values, the probabilities of these."""
 
     @abstractmethod
-    def mean_features(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch F"]:
+    def mean_features(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         """The means of f(x): tau times the gradient of the cumulant."""
 
     @classmethod
@@ -88,7 +89,7 @@ class Layer(eqx.Module):
         """A layer from its fields by name, as a model file holds them."""
         return cls(**fields)
 
-    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch size"]:
+    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch size"]:
         """x ~ p(x)."""
         return self.space.sample(key, self.logits(fields, tau))
 
@@ -108,7 +109,7 @@ class Layer(eqx.Module):
     # The path from independent units (the base) to the model
 
     @abstractmethod
-    def base(self: L, means: Float[Array, " *values"], tau: float) -> L:
+    def base(self: L, means: Float[Array, " *values"], tau: Temperature) -> L:
         """Independent units whose features (`space.features`) have these means."""
 
     @abstractmethod
@@ -116,7 +117,7 @@ class Layer(eqx.Module):
         """What the base has for a hidden layer: it may differ from this one in what a field can change only."""
 
     @abstractmethod
-    def own_log_partition(self, tau: float) -> Float[Array, ""]:
+    def own_log_partition(self, tau: Temperature) -> Float[Array, ""]:
         """log Z of the units alone."""
 
     @abstractmethod
@@ -129,12 +130,12 @@ class Layer(eqx.Module):
 
     @abstractmethod
     def path_gain(
-        self: L, base: L, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: float
+        self: L, base: L, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch"]:
         """The cumulant in the field beta_to x fields at beta_to less that at beta_from, where `base` came from `rest`."""
 
     def path_logits(
-        self: L, base: L, fields: Float[Array, "*batch F"], beta: Float[Array, ""], tau: float
+        self: L, base: L, fields: Float[Array, "*batch F"], beta: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch *values"]:
         """Logits at beta along the path, in the field beta x fields."""
         own = self.logits(fields, tau)
@@ -142,7 +143,7 @@ class Layer(eqx.Module):
 
     # Hooks of the centred gradient. `spread` is what the layer's own `spread` returned.
 
-    def spread(self, x: Float[Array, "B size"], fields: Float[Array, " F"], tau: float) -> PyTree[Array]:
+    def spread(self, x: Float[Array, "B size"], fields: Float[Array, " F"], tau: Temperature) -> PyTree[Array]:
         """How far data lie from the units' means in this field, where that matters to `stride`."""
         return None
 
@@ -159,11 +160,11 @@ class Layer(eqx.Module):
         """What a unit adds to its own field by way of the other layer's Gaussian units, less what its mean `means` would add."""
         return jnp.zeros_like(self.flat_bias)
 
-    def stride(self, spread: PyTree[Array], tau: float) -> Float[Array, " F"]:
+    def stride(self, spread: PyTree[Array], tau: Temperature) -> Float[Array, " F"]:
         """The scale of steps in the weights, for each feature: about the inverse of their Fisher information."""
         return jnp.ones_like(self.flat_bias)
 
-    def precondition(self: L, gradient: L, spread: PyTree[Array], tau: float) -> L:
+    def precondition(self: L, gradient: L, spread: PyTree[Array], tau: Temperature) -> L:
         """The gradient of the layer's own parameters in those units."""
         return gradient
 
@@ -186,27 +187,27 @@ class LinearLayer(Layer):
     def features(self, x: Float[Array, "*batch size"]) -> Float[Array, "*batch F"]:
         return self.space.features(x).reshape(*x.shape[:-1], self.n_features)
 
-    def logits(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch *values"]:
+    def logits(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch *values"]:
         flat = (fields + along(self.flat_bias, fields)) / tau
         return flat.reshape(*fields.shape[:-1], *self.feature_shape)
 
-    def cumulant(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch"]:
+    def cumulant(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch"]:
         return self.space.log_norm(self.logits(fields, tau))
 
-    def mean_features(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch F"]:
+    def mean_features(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return self.mean(fields, tau).reshape(fields.shape)
 
     @property
     def scale(self) -> Float[Array, " F"]:
         return jnp.ones_like(self.flat_bias)
 
-    def base(self: L, means: Float[Array, " *values"], tau: float) -> L:
+    def base(self: L, means: Float[Array, " *values"], tau: Temperature) -> L:
         return self.with_bias(tau * self.space.logits(means).reshape(-1))
 
     def rest(self: L) -> L:
         return self.with_bias(jnp.zeros_like(self.flat_bias))
 
-    def own_log_partition(self, tau: float) -> Float[Array, ""]:
+    def own_log_partition(self, tau: Temperature) -> Float[Array, ""]:
         return self.space.log_norm(self.bias / tau)
 
     def between(self: L, base: L, beta: Float[Array, ""]) -> tuple[L, Float[Array, " F"], Float[Array, " F"]]:
@@ -217,13 +218,13 @@ class LinearLayer(Layer):
         return self.features(x) @ (self.flat_bias - base.flat_bias)
 
     def path_gain(
-        self: L, base: L, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: float
+        self: L, base: L, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch"]:
         before, after = (self.path_logits(base, fields, beta, tau) for beta in (beta_from, beta_to))
         return self.space.log_norm_difference(after, before)
 
     def path_logits(
-        self: L, base: L, fields: Float[Array, "*batch F"], beta: Float[Array, ""], tau: float
+        self: L, base: L, fields: Float[Array, "*batch F"], beta: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch *values"]:
         own = self.logits(fields, tau)
         return (1 - beta) * along(base.bias, own) / tau + beta * own

@@ -14,7 +14,7 @@ from ..arguments import shown
 from ..errors import InputError
 from ..random_bits import subkey
 from .columns import Columns, Places, flat, places
-from .layer import DiscreteLayer, Layer
+from .layer import DiscreteLayer, Layer, Temperature
 
 M = TypeVar("M", bound="Mixed")
 
@@ -91,29 +91,29 @@ class Mixed(DiscreteLayer):
     def features(self, x: Float[Array, "*batch size"]) -> Float[Array, "*batch F"]:
         return jnp.concatenate([part.features(own) for part, own in self._columns(x)], -1)
 
-    def logits(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch L"]:
+    def logits(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch L"]:
         return flat([part.logits(x, tau) for part, x in self._split(fields)], fields.ndim - 1)
 
-    def cumulant(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch"]:
+    def cumulant(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch"]:
         return _total([part.cumulant(x, tau) for part, x in self._split(fields)])
 
-    def mean(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch F"]:
+    def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return flat([part.mean(x, tau) for part, x in self._split(fields)], fields.ndim - 1)
 
-    def mean_features(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch F"]:
+    def mean_features(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return jnp.concatenate([part.mean_features(x, tau) for part, x in self._split(fields)], -1)
 
-    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch size"]:
+    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch size"]:
         drawn = [part.sample(subkey(key, i), x, tau) for i, (part, x) in enumerate(self._split(fields))]
         return self.space.joined(drawn)
 
-    def base(self: M, means: Float[Array, " L"], tau: float) -> M:
+    def base(self: M, means: Float[Array, " L"], tau: Temperature) -> M:
         return self._of([part.base(x, tau) for part, (_, x) in zip(self.parts, self.space.split(means), strict=True)])
 
     def rest(self: M) -> M:
         return self._of([part.rest() for part in self.parts])
 
-    def own_log_partition(self, tau: float) -> Float[Array, ""]:
+    def own_log_partition(self, tau: Temperature) -> Float[Array, ""]:
         return _total([part.own_log_partition(tau) for part in self.parts])
 
     def between(self: M, base: M, beta: Float[Array, ""]) -> tuple[M, Float[Array, " F"], Float[Array, " F"]]:
@@ -125,12 +125,12 @@ class Mixed(DiscreteLayer):
         return _total(gains)
 
     def path_gain(
-        self: M, base: M, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: float
+        self: M, base: M, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch"]:
         pairs = zip(self._beside(base), self._split(fields), strict=True)
         return _total([own.path_gain(other, x, beta_from, beta_to, tau) for (own, other), (_, x) in pairs])
 
-    def spread(self, x: Float[Array, "B size"], fields: Float[Array, " F"], tau: float) -> PyTree[Array]:
+    def spread(self, x: Float[Array, "B size"], fields: Float[Array, " F"], tau: Temperature) -> PyTree[Array]:
         pairs = zip(self._columns(x), self._split(fields), strict=True)
         return tuple(part.spread(own, field, tau) for (part, own), (_, field) in pairs)
 
@@ -142,10 +142,10 @@ class Mixed(DiscreteLayer):
         pairs = zip(self._split(weights), self._split(means), strict=True)
         return flat([part.own_field(columns, slopes, mean) for (part, columns), (_, mean) in pairs])
 
-    def stride(self, spread: PyTree[Array], tau: float) -> Float[Array, " F"]:
+    def stride(self, spread: PyTree[Array], tau: Temperature) -> Float[Array, " F"]:
         return flat([part.stride(own, tau) for part, own in self._spreads(spread)])
 
-    def precondition(self: M, gradient: M, spread: PyTree[Array], tau: float) -> M:
+    def precondition(self: M, gradient: M, spread: PyTree[Array], tau: Temperature) -> M:
         pairs = zip(self._spreads(spread), gradient.parts, strict=True)
         return self._of([part.precondition(own, s, tau) for (part, s), own in pairs])
 

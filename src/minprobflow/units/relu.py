@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr, ndtr, ndtri
+from jax.scipy.special import erfc, ndtri
 from jaxtyping import Array, Float, Key
 
 from ..numerics import along
@@ -18,9 +18,10 @@ from ..random_bits import uniform
 from ..tables import refuse_first
 from .base import RELATIVE_FLOOR
 from .gaussian import N, NormalLayer, Real, _floor, normal_parameters
+from .layer import Temperature
 
-FAR = -3.0  # below this many standard deviations the tail's continued fraction is used
-TERMS = 24  # of the fraction: at -3 it is exact to double precision
+FAR = -5.0  # below this many standard deviations the tail's continued fraction is used
+TERMS = 14  # of the fraction: at -5 it is exact to 11 digits
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class NonNegative(Real):
         wanted = jnp.maximum(variance, 1e-24) / mean**2
         low, high = jnp.full_like(mean, -20.0), jnp.full_like(mean, 1000.0)
 
-        def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) / 2
             first = mean_of_truncated(middle)
@@ -135,22 +136,22 @@ class ReLU(NormalLayer):
     def features(self, x: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]:
         return x / along(self.variance, x)
 
-    def cumulant(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch"]:
+    def cumulant(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch"]:
         z, deviation = self._standard(fields, tau)
         return jnp.sum(jnp.log(deviation) + log_mills(z), -1)
 
-    def mean(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n"]:
+    def mean(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n"]:
         z, deviation = self._standard(fields, tau)
         return deviation * mean_of_truncated(z)
 
-    def mean_features(self, fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n"]:
+    def mean_features(self, fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n"]:
         return self.mean(fields, tau) / along(self.variance, fields)
 
-    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch n"], tau: float) -> Float[Array, "*batch n"]:
+    def sample(self, key: Key[Array, ""], fields: Float[Array, "*batch n"], tau: Temperature) -> Float[Array, "*batch n"]:
         z, deviation = self._standard(fields, tau)
         return deviation * truncated_normal(key, z)
 
-    def base(self: N, means: Float[Array, "n 2"], tau: float) -> N:
+    def base(self: N, means: Float[Array, "n 2"], tau: Temperature) -> N:
         """No variance is below this layer's own, as in Gaussian units."""
         space = NonNegative(means.shape[0])
         location, variance = space.moments(space.logits(means))
@@ -160,12 +161,12 @@ class ReLU(NormalLayer):
         mixed, ratio = self.blended(base, beta)
         return mixed, ratio, jnp.zeros_like(self.bias)
 
-    def _standard(self, fields: Float[Array, "*batch n"], tau: float) -> tuple[Array, Array]:
+    def _standard(self, fields: Float[Array, "*batch n"], tau: Temperature) -> tuple[Array, Array]:
         location = self.location(fields)
         return _standardised(location, along(self.variance * tau, location))
 
 
-def _standardised(location: Float[Array, "*batch n"], variance: Float[Array, "*batch n"]) -> tuple[Array, Array]:
+def _standardised(location: Float[Array, "*batch n"], variance: Float[Array, "*#batch n"]) -> tuple[Array, Array]:
     deviation = jnp.sqrt(variance)
     return location / deviation, deviation
 
@@ -174,7 +175,7 @@ def _standardised(location: Float[Array, "*batch n"], variance: Float[Array, "*b
 def log_mills(z: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """log of the integral over t >= 0 of exp(z t - t^2 / 2), stable for every z."""
     near = jnp.maximum(z, FAR)
-    above = near**2 / 2 + log_ndtr(near) + math.log(2 * math.pi) / 2
+    above = near**2 / 2 + jnp.log(math.sqrt(math.pi / 2) * erfc(-near / math.sqrt(2)))
     return jnp.where(z > FAR, above, -jnp.log(_mean_in_the_tail(z) - jnp.minimum(z, FAR)))
 
 
@@ -186,7 +187,7 @@ def _log_mills_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[A
 def mean_of_truncated(z: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """The mean of t >= 0 with density proportional to exp(z t - t^2 / 2): its field rectified."""
     near = jnp.maximum(z, FAR)
-    above = near + jnp.exp(-(near**2) / 2 - log_ndtr(near) - math.log(2 * math.pi) / 2)
+    above = near + math.sqrt(2 / math.pi) * jnp.exp(-(near**2) / 2) / erfc(-near / math.sqrt(2))
     return jnp.where(z > FAR, above, _mean_in_the_tail(z))
 
 
@@ -207,7 +208,7 @@ def truncated_normal(key: Key[Array, ""], z: Float[Array, "*shape"]) -> Float[Ar
     """
     u = uniform(key, z)
     near, far = jnp.maximum(z, FAR), jnp.minimum(z, FAR)
-    above = jnp.maximum(near - ndtri(u * ndtr(near)), 0)
+    above = jnp.maximum(near - ndtri(u * erfc(-near / math.sqrt(2)) / 2), 0)
     log_u, start = jnp.log(u), log_mills(far)
     t = -2 * jnp.log(u) / (jnp.sqrt(far**2 - 2 * log_u) - far)
     for _ in range(3):

@@ -14,7 +14,7 @@ from ..numerics import sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli
 from ..tables import refuse_first, refuse_missing, table
 from .base import TwoValued
-from .layer import DiscreteLayer, LinearLayer, parameter
+from .layer import DiscreteLayer, LinearLayer, Temperature, parameter
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Spin(LinearLayer, DiscreteLayer):
     def feature_shape(self) -> tuple[int, ...]:
         return self.bias.shape[-1:]
 
-    def mean(self, fields: Float[Array, "*batch F"], tau: float) -> Float[Array, "*batch F"]:
+    def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return jnp.tanh(self.logits(fields, tau))
 
     def own_field(self, weights: Float[Array, "D F"], slopes: Float[Array, " D"], means: Float[Array, " F"]) -> Float[Array, " F"]:
