@@ -9,7 +9,7 @@ from ..enumeration import is_enumerable
 from ..models.base import Model, as_model
 from ..progress import Report, phases
 from ..random_bits import as_key
-from .base import LikelihoodEstimator, estimators
+from .base import LikelihoodEstimator, LogPartitionEstimator, estimators
 from .estimate import Estimate
 from .exact import MAX_UNITS
 
@@ -46,11 +46,10 @@ def log_partition(
     1.386 +- 0.000 nats, 95% [1.386, 1.386], by exact: trusted
     """
     as_model(model, finite=True)
-    known = estimators()
-    choice("method", method, ("auto", *known), hint=" for log Z")
+    choice("method", method, ("auto", *estimators()), hint=" for log Z")
     name, settings = _chosen(model, method, settings)
     with phases(progress) as report:
-        return known[name].find(name, settings, "AIS()").log_partition(model, as_key(seed, "seed"), base_data, report)
+        return LogPartitionEstimator.find(name, settings, "AIS()").log_partition(model, as_key(seed, "seed"), base_data, report)
 
 
 def log_likelihood(

@@ -115,7 +115,8 @@ def _diagnostics(model: Model, data: Dataset, progress: Report | None) -> dict[s
 def filters(model: Model) -> np.ndarray:
     """The weights of each hidden unit, where there is one per visible unit; else none."""
     weights = np.asarray(getattr(model, "weights", np.zeros((0, 0, 0))))
-    return weights.T if isinstance(model, Latent) and weights.ndim == 2 else np.zeros((0, model.space.size))
+    one_each = isinstance(model, Latent) and weights.ndim == 2 and len(weights) == model.space.size
+    return weights.T if one_each else np.zeros((0, model.space.size))
 
 
 def _activations(model: Model, rows: np.ndarray) -> dict[str, np.ndarray]:

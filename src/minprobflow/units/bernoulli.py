@@ -26,7 +26,7 @@ class Binary(TwoValued):
     64
     """
 
-    size: int
+    size: int  # the number of units
     n_values: int = field(default=2, init=False, repr=False)
     values: ClassVar[tuple[float, float]] = (0.0, 1.0)
 

@@ -27,8 +27,8 @@ class Categories(Discrete):
     9261
     """
 
-    size: int
-    n_values: int
+    size: int  # the number of units
+    n_values: int  # of each unit
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -33,7 +33,7 @@ class Real(Space):
     dtype('float32')
     """
 
-    size: int
+    size: int  # the number of units
     dtype = np.float32
 
     @property

@@ -34,7 +34,7 @@ class NonNegative(Real):
     (1, 2)
     """
 
-    size: int
+    size: int  # the number of units
 
     def noise(self, key: Key[Array, ""], n: int) -> Float[Array, "n size"]:
         """Absolute values of standard normal numbers."""

@@ -25,7 +25,7 @@ class Signs(TwoValued):
     [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
     """
 
-    size: int
+    size: int  # the number of units
     n_values: int = field(default=2, init=False, repr=False)
     values: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     dtype = np.int8
