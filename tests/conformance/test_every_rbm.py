@@ -200,15 +200,16 @@ class Found:
         rows = np.concatenate([self.v, 3 * self.v] if not self.countable and space.size == 2 else [self.v])
         self.means = np.asarray(space.mean_features(rows.astype(space.dtype)))
         self.compute = compiled(visible, hidden)
-        self.direction = laws.random_like(self.model, 7)
-        vars(self).update(self.at(self.model))
+        self.parameters = laws.doubled(rbm(visible, hidden))  # with the model's own tau each temperature would be compiled
+        self.direction = laws.random_like(self.parameters, 7)
+        vars(self).update(self.at(self.parameters))
 
     def at(self, parameters):
         rest = (self.direction, *(jnp.asarray(x) for x in (self.v, self.h, self.changed, self.means, self.weight)))
         return self.compute(parameters, jnp.asarray(self.tau), jnp.asarray(self.beta), *rest)
 
     def slope_by_differences(self, step=1e-6):
-        plus, minus = (jax.tree.map(lambda x, d, s=s: x + s * step * d, self.model, self.direction) for s in (1, -1))
+        plus, minus = (jax.tree.map(lambda x, d, s=s: x + s * step * d, self.parameters, self.direction) for s in (1, -1))
         return (self.at(plus)["loss"] - self.at(minus)["loss"]) / (2 * step)
 
 
