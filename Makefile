@@ -1,4 +1,5 @@
 # make demo | make test : both set up .venv by themselves; again a no-op.
+# make check           : lint, types, layers and each rule on one model; for daily work.
 # make lowest          : the core of the tests with the lowest versions of the dependencies that pyproject.toml allows.
 # make mutate          : deliberate bugs, and whether the tests notice them; half an hour, continues where it stopped.
 # make soak            : kills, damaged records, hostile files and wild calls; about an hour, and continues where it was stopped.
@@ -6,7 +7,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test soak lowest mutate bench lint types layers format clean
+.PHONY: demo check test soak lowest mutate bench lint types layers format clean
 .DEFAULT_GOAL := test
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -17,6 +18,9 @@ BIN := .venv/bin
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py
+
+check: lint types layers
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/conformance/test_every_rule.py -k 'RBM-0-tau0.5 and (raises or resume or metrics)'
 
 test: lint types layers
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 -m "not heavy"
