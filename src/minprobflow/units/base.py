@@ -208,5 +208,5 @@ def discrete(space: Space, what: str) -> Discrete:
         return space
     raise InputError(
         f"{what} needs units with a few values each, but these are real numbers: no state is one flip away, and none can be listed. "
-        "Train with cd, pcd, fmpf, pmpf or fpmpf, sample with block_gibbs, judge by ais (or exact, up to 25 hidden units)"
+        "Train with cd, pcd, fmpf, pmpf or fpmpf, sample with block_gibbs, evaluate by ais (or exact, up to 25 hidden units)"
     )
