@@ -107,7 +107,7 @@ def test_likelihoods_are_exact_where_they_can_be(fitted):
 def test_an_estimated_likelihood_is_kept_once_and_warns_if_it_is_not_trusted(fitted, monkeypatch):
     rbm, calls = copy.deepcopy(fitted), []
 
-    def estimate(model, key, base_data):
+    def estimate(model, seed, base_data):
         calls.append(len(base_data))
         return mpf.Estimate(40.0, 3.0, 30.0, 50.0, 2.0, "ais", "do not trust", {}, ("few effective chains",))
 
