@@ -107,7 +107,7 @@ class Init(Protocol[S_co]):
 class Connect(Protocol[S]):
     """Draws the states that probability flows to. It is never differentiated."""
 
-    def __call__(self, key: Key[Array, ""], model: Model, state: S, batch: Float[Array, "B D"], /) -> S:
+    def __call__(self, key: Key[Array, ""], model: Model, state: S, batch: Num[Array, "B D"], /) -> S:
         """The state that this update's flow is computed from.
 
         Args:
@@ -123,7 +123,7 @@ class Connect(Protocol[S]):
 class FlowOf(Protocol[S, F_co]):
     """The flow, as a differentiable function of the model."""
 
-    def __call__(self, model: Model, state: S, batch: Float[Array, "B D"], /) -> tuple[F_co, S]:
+    def __call__(self, model: Model, state: S, batch: Num[Array, "B D"], /) -> tuple[F_co, S]:
         """The flow and the state for the next update.
 
         Args:

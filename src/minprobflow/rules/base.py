@@ -12,7 +12,7 @@ from abc import abstractmethod
 from typing import ClassVar, Generic, NamedTuple, Protocol, runtime_checkable
 
 import jax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Num, PyTree
 
 from ..flow.base import Connect, Connectivity, F, Init, S
 from ..flow.objectives import Objective, probability_flow
@@ -31,7 +31,7 @@ class Diagnostics(NamedTuple):
 class Loss(Protocol[S]):
     """What training descends on."""
 
-    def __call__(self, model: Model, state: S, batch: Float[Array, "B D"], /) -> tuple[Float[Array, ""], tuple[S, Diagnostics]]:
+    def __call__(self, model: Model, state: S, batch: Num[Array, "B D"], /) -> tuple[Float[Array, ""], tuple[S, Diagnostics]]:
         """The objective, whose gradient in the model trains it; beside it, the state for the next update and what to report.
 
         Args:
@@ -54,7 +54,7 @@ class Rule(Generic[S]):
 def join(connectivity: Connectivity[S, F], objective: Objective[F]) -> Rule[S]:
     """A rule is a connectivity times an objective."""
 
-    def loss(model: Model, state: S, batch: Float[Array, "B D"]) -> tuple[Float[Array, ""], tuple[S, Diagnostics]]:
+    def loss(model: Model, state: S, batch: Num[Array, "B D"]) -> tuple[Float[Array, ""], tuple[S, Diagnostics]]:
         flow, state = connectivity.flow(model, state, batch)
         diagnostics = Diagnostics(probability_flow(flow), flow.ess())
         return objective(flow), (state, jax.lax.stop_gradient(diagnostics))

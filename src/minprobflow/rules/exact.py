@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Num
 
 from ..enumeration import check_enumerable, log_partition
 from ..models.base import Model
@@ -29,7 +29,7 @@ class Exact(RuleSpec):
         check_enumerable(model)
 
     def build(self, batch_size: int) -> Rule[tuple[()]]:
-        def loss(model: Model, state: tuple[()], batch: Float[Array, "B D"]) -> tuple[Float[Array, ""], tuple[tuple[()], Diagnostics]]:
+        def loss(model: Model, state: tuple[()], batch: Num[Array, "B D"]) -> tuple[Float[Array, ""], tuple[tuple[()], Diagnostics]]:
             objective = jnp.mean(model.free_energy(batch)) + log_partition(model)
             # nothing is sampled, so nothing is stale: all weights are one
             return objective, (state, Diagnostics(jnp.zeros_like(objective), jnp.ones_like(objective)))
