@@ -108,19 +108,16 @@ def _alphabet(place: str, model: Model, letters: str | None) -> str:
 def _start(place: str, start: str, n: int, seed: int, is_run: bool) -> np.ndarray:
     import numpy as np
 
-    from ..files import read
-    from ..runs import RunFolder
-    from ..runs.open import open_data
+    from ..runs.open import open_data, open_state
 
     if start not in ("data", "particles") or not is_run:
         raise InputError(f"--start {start}: use noise; or data or particles with a run folder")
     if start == "data":
         rows: Any = open_data(place).test
     else:
-        tensors, _ = read(RunFolder(place).checkpoint)
-        if "rule.states" not in tensors:
+        rows = getattr(open_state(place).rule, "states", None)
+        if rows is None:
             raise InputError(f"the rule of {place} keeps no particles: use --start noise or data")
-        rows = tensors["rule.states"]
     return np.asarray(rows)[np.random.default_rng(seed).choice(len(rows), size=n, replace=n > len(rows))]
 
 

@@ -293,7 +293,9 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         features = self.hidden.features(h)
         if not fused or not self.visible.elementwise or self.hidden.n_features > NARROW:
             return features @ self._matrix.T
-        rows = jnp.eye(self.hidden.n_features, dtype=self.weights.dtype) @ self._matrix.T  # a product gives them a layout of their own: no strides
+        rows = (
+            jnp.eye(self.hidden.n_features, dtype=self.weights.dtype) @ self._matrix.T
+        )  # a product gives them a layout of their own: no strides
         return _sum_of_rows(features, rows)
 
     def _visible(self, v: object) -> Float[Array, "*batch D"]:

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..model_specs import ModelSpec
 from ..models.base import Model
 from ..models.files import load
-from ..train import Config
+from ..train import Config, TrainState, begin, load_state
 from .folder import RunFolder
 
 OF_VALUES = {
@@ -42,6 +42,14 @@ def open_model(place: str, which: str = "best") -> Model:
 def open_data(place: str) -> Dataset:
     """The data set that a run was trained on."""
     return dataset_of(RunFolder(place).read_config())
+
+
+def open_state(place: str) -> TrainState:
+    """The training state of a run, as its checkpoint holds it."""
+    folder = RunFolder(place)
+    config, data = folder.read_config(), open_data(place)
+    model = config.model_spec(data).build(config.seed, data)
+    return load_state(folder.checkpoint, begin(model, data.train, config))
 
 
 def dataset_of(config: Config) -> Dataset:
