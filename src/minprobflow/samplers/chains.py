@@ -110,7 +110,7 @@ def _held_means(
     burn_in: int | Array,
     steps: int | Array,
     kernel: Kernel,
-) -> Float[Array, "n D *values"]:
+) -> Float[Array, n * features]:
     def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         v, total = carry
         v = kernel(subkey(key, i), model, v, held)
