@@ -34,8 +34,8 @@ def files(tmp_path, monkeypatch):
 CASES = {  # model: data, options, kind of its model class, the default for such data
     "rbm": ("bits.npy", [], "RBM", True),
     "ising": ("bits.npy", [], "Ising", False),
-    "gaussian-rbm": ("real.csv", [], "GaussianRBM", False),
-    "categorical-rbm": ("dna.fasta", ["--data-option", "alphabet=-ACGT"], "CategoricalRBM", True),
+    "gaussian-rbm": ("real.csv", [], "RBM", False),
+    "categorical-rbm": ("dna.fasta", ["--data-option", "alphabet=-ACGT"], "RBM", True),
     "potts": ("whole.csv", [], "Potts", False),
 }
 
@@ -128,7 +128,7 @@ def test_a_run_in_memory_is_the_run_in_a_folder(files):
 
 def test_a_run_can_start_from_any_model_and_any_data(files):
     dataset = mpf.load_dataset("bits.npy")
-    start = mpf.RBM.init(5, 6, 2)
+    start = mpf.BernoulliRBM.init(5, 6, 2)
     run = train_run(Config.of(hidden=2, epochs=1, batch_size=20, rule="cd"), dataset=dataset, start=lambda key: start)
     expected = mpf.fit(start, dataset.train, "cd", epochs=1, batch_size=20)
     np.testing.assert_array_equal(run.last.weights, expected.model.weights)

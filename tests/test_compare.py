@@ -12,7 +12,7 @@ ROWS = laws.draw(MODELS[0], 60)
 
 def test_differences_are_paired_and_their_error_joins_all_three():
     width = min(model.space.size for model in MODELS)
-    first, second = mpf.RBM.init(0, width, 2), mpf.RBM.init(1, width, 3, ROWS[:, :width])
+    first, second = mpf.BernoulliRBM.init(0, width, 2), mpf.BernoulliRBM.init(1, width, 3, ROWS[:, :width])
     rows = ROWS[:, :width]
     a, b = mpf.compare([first, second], rows)
     each = [-mpf.likelihood.free_energies(m, rows) - mpf.log_partition(m).value for m in (first, second)]
@@ -29,6 +29,6 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(mpf.InputError, match="at least two models"):
         mpf.compare([MODELS[0]], ROWS)
     with pytest.raises(mpf.InputError, match="columns"):
-        mpf.compare([mpf.RBM.init(0, 3, 2), mpf.RBM.init(0, 4, 2)], ROWS[:, :3])
-    only = mpf.compare([mpf.RBM.init(0, 3, 2), mpf.RBM.init(1, 3, 2)], ROWS[:1, :3])[1]
+        mpf.compare([mpf.BernoulliRBM.init(0, 3, 2), mpf.BernoulliRBM.init(0, 4, 2)], ROWS[:, :3])
+    only = mpf.compare([mpf.BernoulliRBM.init(0, 3, 2), mpf.BernoulliRBM.init(1, 3, 2)], ROWS[:1, :3])[1]
     assert only.stderr == 0 and np.isfinite(only.difference)

@@ -76,7 +76,7 @@ assert not np.array_equal(start.model.weights, other.model.weights)
 estimator = RBM(2, rule="still", strength=0.25, n_iter=1, batch_size=20, random_state=0).fit(rows)
 assert estimator.get_params()["strength"] == 0.25 and "how strongly the parameters are pulled to zero" in RBM.__doc__
 seed = np.random.RandomState(0).randint(2**31 - 1)
-same = mpf.fit(mpf.RBM.init(seed, 64, 2, rows), rows, "still", strength=0.25, seed=seed, **settings)
+same = mpf.fit(mpf.BernoulliRBM.init(seed, 64, 2, rows), rows, "still", strength=0.25, seed=seed, **settings)
 assert np.array_equal(estimator.components_.T, same.model.weights)
 run("train", "--help")
 """

@@ -49,7 +49,7 @@ def copy(finished, tmp_path):
         ("--hidden 0", "hidden=0, expected a whole number of at least 1"),
         ("--evaluate-every 0", "evaluate_every=0, expected a whole number of at least 1"),
         ("--l1 -3", "l1=-3"),
-        ("--out " + "d/" * 1900, "choose a shorter --out"),
+        ("--out " + "d/" * 1900, "choose a shorter one"),
         ("--rule pcd --n-particles 2000000000", "the particles would have 2000000000 x 64 entries"),
     ],
 )

@@ -159,7 +159,7 @@ def test_the_centred_gradient_is_on_where_supported_and_matters():
 def test_centred_gradient_equals_descent_on_the_centred_model(float64):
     """One step of the transformation equals one step of gradient descent on E = -(v-mu)'W(h-lam) - b'(v-mu) - c'(h-lam)."""
     model, v = laws.doubled(MODEL), jnp.asarray(DATA[:20]).astype(float)
-    mu, lam = model.offsets(v)
+    mu, lam, _ = model.offsets(v)
 
     def plain(w, b, c):
         return mpf.BernoulliRBM(w, b - w @ lam, c - mu @ w)

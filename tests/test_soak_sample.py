@@ -35,7 +35,7 @@ def failures(cases, shard, share, most=None):
 @pytest.mark.parametrize(
     ("shard", "most"),
     [
-        ("model/bernoulli_rbm", 20),
+        ("model/RBM", 20),
         ("checkpoint/0", 20),
         ("previous/0", 10),
         ("record/evaluation.json", 10),

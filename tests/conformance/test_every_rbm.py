@@ -18,7 +18,7 @@ from scipy import special
 import minprobflow as mpf
 from minprobflow.models.rbm import _made
 from minprobflow.numerics import double_precision
-from minprobflow.samplers import block_gibbs, run
+from minprobflow.samplers import block_gibbs
 from minprobflow.units import Discrete
 
 TAUS = (0.5, 1.0, 2.0)
@@ -322,7 +322,7 @@ def test_block_gibbs_does_not_drift(pair, tau):
     model = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), rbm(*pair, tau))
     v = exact_samples(model, 40_000).astype(np.float32)
     assert p_value(model, v) > 1e-3
-    after = np.asarray(run(jax.random.key(1), model, jnp.asarray(v), 2, block_gibbs))
+    after = np.asarray(laws.moved(jax.random.key(1), model, jnp.asarray(v), 2, block_gibbs))
     assert np.mean(v != after) > 0.1
     assert p_value(model, after) > 1e-3
     base = model.base(jnp.asarray(model.space.mean_features(v.astype(model.space.dtype)), jnp.float32))

@@ -25,8 +25,8 @@ whole numbers. Stop it any time, and continue with --resume: it ends with the sa
 stopped.
 
 Options of a file, each given as --data-option NAME=VALUE: split (shares of train, valid and test, such as 0.8,0.1,0.1), seed (of
-the shuffle before the split), threshold (make rows binary by value > threshold), real, whole or signs (true keeps real numbers, whole
-numbers, -1 and +1), labels (first or last column, kept apart from the rows), alphabet (of sequences, the gap first). Those of a data
+the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers),
+whole (true keeps whole numbers), signs (true keeps -1 and +1), labels (first or last column, kept apart from the rows), alphabet (of sequences, the gap first). Those of a data
 set: minprobflow datasets info NAME.
 
 Examples:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Num, UInt8
+from jaxtyping import Array, Float, Num
 
 from ..flow import NeighbourFlow, flip_differences, pseudo_likelihood
 from ..models.base import Model, as_model
@@ -35,12 +35,12 @@ class Pseudo(LikelihoodEstimator):
         return Estimate(mean, 0.0, mean, mean, float("inf"), "pseudo", "do not trust", over_examples(values), (reason,))
 
 
-def pseudo_log_likelihoods(model: Model, rows: UInt8[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
+def pseudo_log_likelihoods(model: Model, rows: Num[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
     """Over all units of each row: p(v_i | rest) = 1 / (1 + sum over the other values of exp(F(v) - F(v with i changed)))."""
     rows = discrete(as_model(model, finite=True).space, "the pseudo-likelihood").check(rows, "rows")
     return np.concatenate([np.asarray(_all_units(model, jnp.asarray(rows[i : i + ROWS])), np.float64) for i in range(0, len(rows), ROWS)])
 
 
 @jax.jit
-def _all_units(model: Model, rows: UInt8[Array, "n D"]) -> Float[Array, " n"]:
+def _all_units(model: Model, rows: Num[Array, "n D"]) -> Float[Array, " n"]:
     return -pseudo_likelihood.of_row(NeighbourFlow(flip_differences(model, rows.astype(float))))

@@ -91,6 +91,9 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         (6, 4)
         """
         tau = temperature(tau)
+        for name, units in (("visible", visible), ("hidden", hidden)):
+            if not isinstance(units, Space | Layer):
+                raise InputError(f"{name} is {shown(units)}: pass units such as mpf.Binary(16), or a layer")
         visible = visible if isinstance(visible, Layer) else visible.layer(data, tau)
         hidden = hidden if isinstance(hidden, Layer) else hidden.layer(tau=tau)
         shape = visible.feature_shape + hidden.feature_shape
@@ -184,7 +187,7 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         return Offsets(jnp.mean(self.visible.features(v), 0), hidden, spread)
 
     def centre(self, gradient: RBM, offsets: Offsets) -> RBM:
-        if self.visible.linear and self.hidden.linear:
+        if self.visible.unit_steps and self.hidden.unit_steps:
             return self._centred_linear(gradient, offsets)
 
         # With x the centred coordinates and J = d(plain)/dx the direction is J P J' gradient, where P makes steps follow the units

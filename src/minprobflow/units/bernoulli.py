@@ -74,6 +74,7 @@ class Bernoulli(LinearLayer, DiscreteLayer):
     """
 
     kind: ClassVar[str] = "bernoulli"
+    unit_steps: ClassVar[bool] = True
     elementwise: ClassVar[bool] = True
 
     bias: Float[Array, "*replicas n"]

@@ -133,6 +133,7 @@ class Categorical(LinearLayer, DiscreteLayer):
     """
 
     kind: ClassVar[str] = "categorical"
+    unit_steps: ClassVar[bool] = True
 
     bias: Float[Array, "*replicas n q"]
 

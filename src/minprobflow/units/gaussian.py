@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -143,8 +143,9 @@ class Real(Space):
 class NormalLayer(Layer):
     """What Gaussian units and truncated ones share: a location and a variance each, with weights in the units of x."""
 
-    log_variance: eqx.AbstractVar[Array]
-    min_variance: eqx.AbstractVar[float]
+    if TYPE_CHECKING:
+        log_variance: Array
+        min_variance: float
     unbounded: ClassVar[bool] = True
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -30,9 +30,11 @@ class Layer(eqx.Module):
     `fields` always has a flat last axis, one entry per feature. `bias` adds to them, whatever else a unit type has.
     """
 
-    bias: eqx.AbstractVar[Array]
+    if TYPE_CHECKING:
+        bias: Array  # a parameter of most layers, but a property of `Mixed`
     kind: ClassVar[str]  # the name in model files
     linear: ClassVar[bool] = False  # E = -bias . f(x), and f is free of parameters
+    unit_steps: ClassVar[bool] = False  # `stride` and `precondition` change nothing
     unbounded: ClassVar[bool] = False  # some units take arbitrarily large values
     elementwise: ClassVar[bool] = False  # a unit is sampled from its field alone, so that the two can be fused in one loop
 

@@ -53,6 +53,11 @@ class Mixed(DiscreteLayer):
         return all(part.linear for part in self.parts)
 
     @property
+    def unit_steps(self) -> bool:  # type: ignore[override]
+        """Whether all parts have them."""
+        return all(part.unit_steps for part in self.parts)
+
+    @property
     def unbounded(self) -> bool:  # type: ignore[override]
         """Whether any part is."""
         return any(part.unbounded for part in self.parts)

@@ -20,8 +20,8 @@ from .base import RELATIVE_FLOOR
 from .gaussian import N, NormalLayer, Real, _floor, normal_parameters
 from .layer import Temperature
 
-FAR = -5.0  # below this many standard deviations the tail's continued fraction is used
-TERMS = 14  # of the fraction: at -5 it is exact to 11 digits
+FAR = -4.0  # below this many standard deviations the tail's continued fraction is used
+TERMS = 20  # of the fraction: at -4 they give 11 digits
 
 
 @dataclass(frozen=True)

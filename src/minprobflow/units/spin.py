@@ -8,7 +8,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int8, Key
+from jaxtyping import Array, Float, Int8, Key, PyTree
 
 from ..numerics import sum_softplus, sum_softplus_difference
 from ..random_bits import bernoulli
@@ -76,7 +76,7 @@ class Spin(LinearLayer, DiscreteLayer):
     Args:
         bias: b, shape (n,).
 
-    >>> float(Spin([0.0]).cumulant(jnp.zeros(1), 1.0).round(4))  # log 2
+    >>> round(float(Spin([0.0]).cumulant(jnp.zeros(1), 1.0)), 4)  # log 2
     0.6931
     """
 
@@ -101,6 +101,13 @@ class Spin(LinearLayer, DiscreteLayer):
 
     def own_field(self, weights: Float[Array, "D F"], slopes: Float[Array, " D"], means: Float[Array, " F"]) -> Float[Array, " F"]:
         return -means * jnp.sum(weights**2 * slopes[:, None], 0)  # x^2 = 1 adds nothing
+
+    def stride(self, spread: PyTree[Array], tau: Temperature) -> Float[Array, " F"]:
+        """A spin varies twice as much as a bit: with this, spins and bits take the same steps."""
+        return jnp.full_like(self.bias, 0.25)
+
+    def precondition(self: Spin, gradient: Spin, spread: PyTree[Array], tau: Temperature) -> Spin:
+        return gradient.with_bias(0.25 * gradient.bias)
 
     def changes(self, x: Float[Array, " size"], weights: Float[Array, "F G"]) -> tuple[Array, Array]:
         direction = -2 * x
