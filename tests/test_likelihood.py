@@ -16,7 +16,7 @@ every_rbm = pytest.mark.parametrize("model", RBMS, ids=[f"tau{m.tau}" for m in R
 DATA = laws.draw(RBMS[1], 300)
 FROM_ZERO = [
     name for name, model in laws.COUNTABLE.items() if isinstance(model.space, mpf.Binary | mpf.Categories)
-]  # of which these are states
+]
 
 
 def exact(model, rows):

@@ -24,10 +24,10 @@ Gaussian RBM for real numbers (--data-option grey=true, or real=true for a file)
 whole numbers. Stop it any time, and continue with --resume: it ends with the same parameters, bit for bit, as if it had never been
 stopped.
 
-Options of a file, each given as --data-option NAME=VALUE: split (shares of train, valid and test, such as 0.8,0.1,0.1), seed (of
-the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers),
-whole (true keeps whole numbers), signs (true keeps -1 and +1), labels (first or last column, kept apart from the rows), alphabet (of sequences, the gap first). Those of a data
-set: minprobflow datasets info NAME.
+Options of a file, each given as --data-option NAME=VALUE: split (shares of train, valid and test, such as 0.8,0.1,0.1), seed
+(of the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers), whole
+(true keeps whole numbers), signs (true keeps -1 and +1), labels (first or last column, kept apart from the rows), alphabet (of
+sequences, the gap first). Those of a data set: minprobflow datasets info NAME.
 
 Examples:
 
