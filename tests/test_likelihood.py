@@ -14,9 +14,7 @@ from minprobflow.numerics import double_precision
 RBMS = [model for name, model in laws.MODELS.items() if name.startswith("RBM")]
 every_rbm = pytest.mark.parametrize("model", RBMS, ids=[f"tau{m.tau}" for m in RBMS])
 DATA = laws.draw(RBMS[1], 300)
-FROM_ZERO = [
-    name for name, model in laws.COUNTABLE.items() if isinstance(model.space, mpf.Binary | mpf.Categories)
-]
+FROM_ZERO = [name for name, model in laws.COUNTABLE.items() if isinstance(model.space, mpf.Binary | mpf.Categories)]
 
 
 def exact(model, rows):
