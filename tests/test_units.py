@@ -7,12 +7,12 @@ import laws
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
-from minprobflow.connectivity.one_flip import flip_differences
 from scipy import optimize, special, stats
 
 import minprobflow as mpf
+from minprobflow.flow.one_flip import flip_differences
 from minprobflow.numerics import double_precision
-from minprobflow.samplers import heat_bath, run
+from minprobflow.samplers import heat_bath
 from minprobflow.units.relu import log_mills, mean_of_truncated, truncated_normal
 
 RNG = np.random.default_rng(8)
@@ -182,7 +182,7 @@ def test_columns_with_few_values_among_columns_with_many():
     np.testing.assert_allclose(model.flip_differences(v), slow, atol=1e-5)
     assert np.isneginf(np.asarray(slow)).sum() == 12 * 2  # the second other value of two of the units
     exact = laws.draw(model, 30_000).astype(np.float32)
-    assert laws.p_value(model, run(jax.random.key(0), model, jnp.asarray(exact), 2, heat_bath)) > 1e-3
+    assert laws.p_value(model, laws.moved(jax.random.key(0), model, jnp.asarray(exact), 2, heat_bath)) > 1e-3
     pseudo = mpf.log_likelihood(model, np.asarray(v), "pseudo")
     energies = np.asarray(model.free_energy(laws.every_other_state(v, space)), np.float64)
     present = ~np.isneginf(np.asarray(slow))
