@@ -55,6 +55,7 @@ def test_every_example_of_the_help_runs(tmp_path, monkeypatch, capsys):
     np.save("test.npy", digits.test)
     np.savetxt("survey.csv", np.column_stack([np.arange(300), digits.test]), delimiter=",")  # an index, then answers
     np.savez("digits.npz", test=digits.test)
+    (tmp_path / "family.fasta").write_text("".join(f">{i}\n{'ACDE'[i % 4] * 3}-{'FG'[i % 2]}\n" for i in range(80)))
     mpf.save(mpf.BernoulliRBM.init(0, 64, 8, data=digits.train), "model.safetensors")
     shorter = {"train --data mnist": ["--epochs", "1", "--hidden", "12", "--k", "1"], "--betas 20000": ["--betas", "50"]}
     shorter |= {"train": ["--epochs", "1"]}
