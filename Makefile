@@ -10,7 +10,7 @@ BIN := .venv/bin
 .PHONY: demo check test soak lowest mutate bench lint types layers format clean
 .DEFAULT_GOAL := test
 
-.venv/.installed: pyproject.toml constraints.txt
+.venv/.installed: pyproject.toml constraints.txt setup.py $(wildcard src/minprobflow/native/src/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minprobflow needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
@@ -46,7 +46,7 @@ lowest: .venv-lowest/.installed
 mutate: .venv/.installed
 	$(BIN)/python tests/mutation/run.py
 
-.venv-bench/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
+.venv-bench/.installed: pyproject.toml constraints.txt setup.py $(wildcard src/minprobflow/native/src/*) benchmarks/requirements.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep ^torch benchmarks/requirements.txt)"
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt -r benchmarks/requirements.txt --editable .

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Num
 
+from ..models import fast
 from ..models.base import FastAnnealing, Model
 from ..random_bits import subkey
 from ..samplers import default_kernel
@@ -73,6 +74,10 @@ def anneal(
 def _slab(
     key: Key[Array, ""], model: Model, base: Model, v: Float[Array, "chains D"], betas: Float[Array, " betas"]
 ) -> tuple[Array, Array, Array, Array]:
+    if walk := fast.path(model):
+        v, gains = walk(key, base, v, betas)
+        return v, jnp.sum(gains, 0), jnp.mean(gains, 1), jnp.mean(gains**2, 1)
+
     def step(carry: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         v, total = carry
         v, gain = transition(subkey(key, i), model, base, v, betas[i], betas[i + 1])

@@ -16,6 +16,7 @@ from ..numerics import affine, as_states, floating, logit
 from ..random_bits import bernoulli, subkey
 from ..tables import numbers
 from ..units import Binary
+from . import fast
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
 
 
@@ -111,13 +112,17 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         v = self._units(v)
         return -(v @ self.fields + jnp.sum((v @ jnp.triu(self.pairs, 1)) * v, -1)) / self.tau
 
+    def pairwise(self) -> tuple[Float[Array, "D D"], Float[Array, " D"]]:
+        """J and b, divided by tau."""
+        return self.couplings / self.tau, self.fields / self.tau
+
     def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D"]:
         return (1 - 2 * v) * affine(v, self.couplings, self.fields) / self.tau
 
     def sweep(
         self, key: Key[Array, ""], v: Float[Array, "chains D"], held: Bool[Array, "#chains D"] | None = None
     ) -> Float[Array, "chains D"]:
-        couplings, fields = self.couplings / self.tau, self.fields / self.tau
+        couplings, fields = self.pairwise()
 
         def redraw(site: Array, units: Float[Array, "D chains"]) -> Float[Array, "D chains"]:
             drawn = bernoulli(subkey(key, site), couplings[site] @ units + fields[site])
@@ -157,7 +162,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         gain = (beta_to - beta_from) * (-(v @ base.fields) / self.tau - self.free_energy(v))  # F is linear in beta: one product
-        return self.between(base, beta_to).sweep(key, v), gain
+        return fast.swept(self.between(base, beta_to), key, v), gain
 
     def penalised(self) -> Ising:
         return jax.tree.map(lambda leaf: leaf is self.pairs, self)

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..numerics import along, as_states, floating
 from ..random_bits import categorical, subkey
 from ..units import Categories
+from . import fast
 from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
 
 
@@ -75,6 +76,10 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
     def free_energy(self, v: object) -> Float[Array, "*batch"]:
         x = self.space.features(self._states(v))
         return -jnp.sum(x * (along(self.fields, x) + self._local_fields(x)), (-2, -1)) / (2 * self.tau)  # the fields' half, the pairs twice
+
+    def pairwise(self) -> tuple[Float[Array, "D q D q"], Float[Array, "D q"]]:
+        """J and h, divided by tau."""
+        return _pairs_only(self.couplings) / self.tau, self.fields / self.tau
 
     def flip_differences(self, v: Float[Array, "B D"]) -> Float[Array, "B D others"]:
         x = self.space.features(v)
@@ -162,7 +167,7 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
         self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         gain = (beta_to - beta_from) * (base.free_energy(v) - self.free_energy(v))
-        return self.between(base, beta_to).sweep(key, v), gain
+        return fast.swept(self.between(base, beta_to), key, v), gain
 
     def penalised(self) -> Potts:
         return jax.tree.map(lambda leaf: leaf is self.couplings, self)

@@ -289,7 +289,7 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         return self.weights if self.weights.ndim == 2 else self.weights.reshape(self.visible.n_features, self.hidden.n_features)
 
     def _to_hidden(self, v: Float[Array, "*batch D"]) -> Float[Array, "*batch G"]:
-        return self.visible.features(v) @ self._matrix
+        return fast.fields(self.visible, v, self._matrix)
 
     def _to_visible(self, h: Float[Array, "*batch H"], fused: bool = False) -> Float[Array, "*batch F"]:
         """The fields; if they are not kept, few enough hidden units are summed where the sum is needed."""

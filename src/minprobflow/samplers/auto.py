@@ -30,4 +30,4 @@ def as_kernel(chosen: KernelLike, model: Model) -> AnyKernel:
     """The kernel for this model that is named, described or given."""
     if not isinstance(chosen, Kernel):
         return kernel_spec(chosen).build(as_model(model))
-    return Kernel(pure(chosen.init), pure(chosen.step))
+    return Kernel(pure(chosen.init), pure(chosen.step), pure(chosen.many))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from jax.tree_util import Partial, register_dataclass
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from ..models.base import Model
 from ..specs import Spec
@@ -76,6 +76,30 @@ class Step(Protocol[S, I_co]):
         ...
 
 
+Held = Bool[Array, "#chains D"] | None
+"""units that keep their values"""
+
+
+@runtime_checkable
+class Many(Protocol[S]):
+    """Many steps at once, where that is faster than one by one."""
+
+    def __call__(
+        self, key: Key[Array, ""], model: Model, state: S, first: int | Int[Array, ""], last: int | Int[Array, ""], held: Held, /
+    ) -> S | None:
+        """The state after steps first, ..., last - 1, or None where there is no faster way.
+
+        Args:
+            key: step i draws from subkey(key, i).
+            model: what the chains sample.
+            state: before the first step.
+            first: number of the first step.
+            last: one more than that of the last.
+            held: units that keep their values.
+        """
+        ...
+
+
 @register_dataclass
 @dataclass(frozen=True)
 class Kernel(Generic[S, I]):
@@ -83,19 +107,20 @@ class Kernel(Generic[S, I]):
 
     init: Start[S]
     step: Step[S, I]
+    many: Many[S] | None = None
 
 
 AnyKernel = Kernel[Any, Any]
 
 
-def kernel(step: Step[Chains, I]) -> Kernel[Chains, I]:
-    """A kernel without a state of its own: `step` is all there is to it."""
-    return Kernel(pure(_at), pure(step))
+def kernel(step: Step[Chains, I], many: Many[Chains] | None = None) -> Kernel[Chains, I]:
+    """A kernel without a state of its own: `step` is all there is to it, and perhaps a faster way to make many."""
+    return Kernel(pure(_at), pure(step), pure(many))
 
 
 def pure(function: Function) -> Function:
     """A function that a compiled one can take: with no arrays in it, or with those that a `Partial` gives it."""
-    return function if isinstance(function, Partial) else cast(Function, Partial(function))
+    return function if function is None or isinstance(function, Partial) else cast(Function, Partial(function))
 
 
 def _at(key: Key[Array, ""], model: Model, v: Float[Array, "chains D"]) -> Chains:

@@ -6,18 +6,29 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Key
+from jaxtyping import Array, Bool, Int, Key
 
 from ..errors import InputError
+from ..models import fast
 from ..models.base import Latent, Model, as_model
 from ..random_bits import subkey
-from .base import Chains, Kernel, KernelSpec, kernel
+from .base import Chains, Held, Kernel, KernelSpec, kernel
 
 
 def _step(key: Key[Array, ""], model: Model, state: Chains, held: Bool[Array, "#chains D"] | None = None) -> tuple[Chains, None]:
     model = _latent(model)
-    drawn = model.sample_visible(subkey(key, 1), model.sample_hidden(subkey(key, 0), state.v))
+    if compiled := fast.block_gibbs(model):
+        drawn = compiled(key, state.v)
+    else:
+        drawn = model.sample_visible(subkey(key, 1), model.sample_hidden(subkey(key, 0), state.v))
     return Chains(drawn if held is None else jnp.where(held, state.v, drawn)), None
+
+
+def _many(
+    key: Key[Array, ""], model: Model, state: Chains, first: int | Int[Array, ""], last: int | Int[Array, ""], held: Held
+) -> Chains | None:
+    compiled = fast.block_gibbs(_latent(model))
+    return None if compiled is None or held is not None else Chains(compiled(key, state.v, (first, last)))
 
 
 def _latent(model: Model) -> Latent:
@@ -27,7 +38,7 @@ def _latent(model: Model) -> Latent:
     return model
 
 
-block_gibbs: Kernel[Chains, None] = kernel(_step)
+block_gibbs: Kernel[Chains, None] = kernel(_step, _many)
 """h ~ p(h | v), then v ~ p(v | h)."""
 
 

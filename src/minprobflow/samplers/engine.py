@@ -13,14 +13,13 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial, register_dataclass
-from jaxtyping import Array, Bool, Int, Key, PyTree
+from jaxtyping import Array, Int, Key, PyTree
 
 from ..models.base import Model
 from ..random_bits import subkey
-from .base import ChainState, I, Kernel, S, pure
+from .base import ChainState, Held, I, Kernel, S, pure
 
 Seen = TypeVar("Seen")
-Held = Bool[Array, "#chains D"] | None
 Steps = int | Int[Array, ""]
 
 
@@ -73,7 +72,13 @@ def _written(seen: PyTree[Array], one: PyTree[Array], i: Int[Array, ""]) -> PyTr
 
 def run(key: Key[Array, ""], model: Model, state: S, steps: Steps, kernel: Kernel[S, I], held: Held = None) -> S:
     """The chains after `steps` steps. Any number of steps, one compilation."""
-    return _loop(key, model, state, 0, steps, kernel, held, None, None)[0]
+    return _run(key, model, state, 0, steps, kernel, held)
+
+
+@jax.jit
+def _run(key: Key[Array, ""], model: Model, state: S, first: Steps, last: Steps, kernel: Kernel[S, I], held: Held) -> S:
+    done = None if kernel.many is None else kernel.many(key, model, state, first, last, held)
+    return _loop(key, model, state, first, last, kernel, held, None, None)[0] if done is None else done
 
 
 def observe(

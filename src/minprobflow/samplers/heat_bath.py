@@ -7,18 +7,19 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Key
+from jaxtyping import Array, Bool, Int, Key
 
+from ..models import fast
 from ..models.base import FastHeatBath, Model, as_model
 from ..random_bits import as_key
 from ..units import discrete
-from .base import Chains, Kernel, KernelSpec, kernel
+from .base import Chains, Held, Kernel, KernelSpec, kernel
 
 
 def _step(key: Key[Array, ""], model: Model, state: Chains, held: Bool[Array, "#chains D"] | None = None) -> tuple[Chains, None]:
     as_model(model)
     if isinstance(model, FastHeatBath):
-        return Chains(model.sweep(key, state.v, held)), None
+        return Chains(fast.swept(model, key, state.v, held)), None
     space = discrete(model.space, "the heat bath")
     key = as_key(key)
 
@@ -33,7 +34,14 @@ def _step(key: Key[Array, ""], model: Model, state: Chains, held: Bool[Array, "#
     return Chains(jax.lax.scan(redraw, state.v, jnp.arange(space.size))[0]), None
 
 
-heat_bath: Kernel[Chains, None] = kernel(_step)
+def _many(
+    key: Key[Array, ""], model: Model, state: Chains, first: int | Int[Array, ""], last: int | Int[Array, ""], held: Held
+) -> Chains | None:
+    compiled = fast.heat_bath(model)
+    return None if compiled is None else Chains(compiled(key, state.v, (first, last), held))
+
+
+heat_bath: Kernel[Chains, None] = kernel(_step, _many)
 """One sweep that redraws each unit in turn from its conditional given all others. Needs only an energy."""
 
 

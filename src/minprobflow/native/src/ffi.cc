@@ -1,0 +1,176 @@
+// The door to XLA: checks shapes, cuts the work into chunks, and lets XLA's own threads claim them.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kernels.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace {
+
+using mpf::Kernels;
+
+const Kernels* best(const char* wanted) {
+  const bool any = wanted == nullptr || *wanted == 0;
+#ifdef MPF_X86
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && (any || !strcmp(wanted, "avx512"))) return mpf::avx512_kernels();
+  if (avx2 && (any || !strcmp(wanted, "avx2"))) return mpf::avx2_kernels();
+#endif
+  return mpf::portable_kernels();
+}
+
+const Kernels& kernels() {
+  static const Kernels* chosen = best(std::getenv("MINPROBFLOW_INSTRUCTIONS"));
+  return *chosen;
+}
+
+// Chunks that whoever is free claims. The caller works too, and in the end waits only for chunks that another thread has begun: XLA
+// runs independent calls at the same time on this pool, so a task that was scheduled may not start before this call returns.
+struct Work {
+  std::function<void(long)> chunk;
+  long n;
+  std::atomic<long> next{0}, done{0};
+
+  void run() {
+    for (long i; (i = next.fetch_add(1)) < n;) {
+      chunk(i);
+      done.fetch_add(1, std::memory_order_release);
+    }
+  }
+};
+
+void pause() {
+#ifdef MPF_X86
+  __builtin_ia32_pause();
+#endif
+}
+
+template <class F>
+void in_chunks(ffi::ThreadPool& pool, long total, long size, F&& of) {
+  const long n = (total + size - 1) / size;
+  auto chunk = [&of, total, size](long i) { of(i * size, std::min(total, (i + 1) * size)); };
+  const long others = std::min<long>(pool.num_threads(), n) - 1;
+  if (others <= 0) {
+    for (long i = 0; i < n; i++) chunk(i);
+    return;
+  }
+  auto work = std::make_shared<Work>();
+  work->chunk = chunk, work->n = n;
+  for (long i = 0; i < others; i++) pool.Schedule([work] { work->run(); });
+  work->run();
+  while (work->done.load(std::memory_order_acquire) < n) pause();
+}
+
+using Numbers = ffi::Buffer<ffi::F32>;
+using Words = ffi::Buffer<ffi::U32>;
+using Flags = ffi::Buffer<ffi::U8>;
+using Result = ffi::ResultBuffer<ffi::F32>;
+
+bool is_matrix(Numbers& x) { return x.dimensions().size() == 2; }
+
+mpf::Matrix matrix(Numbers& x) { return {x.typed_data(), x.dimensions()[0], x.dimensions()[1]}; }
+
+ffi::Error wrong(const std::string& what) { return ffi::Error(ffi::ErrorCode::kInvalidArgument, what); }
+
+// so many rows in a chunk that there is work for the threads, whatever their number
+constexpr long PRODUCT_CHUNK = 10, OUTER_CHUNK = 56, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 4;
+
+ffi::Error product(ffi::ThreadPool pool, Numbers x, Numbers weights, Result out) {
+  if (!is_matrix(x) || !is_matrix(weights) || x.dimensions()[1] != weights.dimensions()[0]) return wrong("product: shapes do not fit");
+  const mpf::Matrix w = matrix(weights);
+  in_chunks(pool, x.dimensions()[0], PRODUCT_CHUNK,
+            [&](long from, long to) { kernels().product(x.typed_data(), w, from, to, out->typed_data()); });
+  return ffi::Error::Success();
+}
+
+ffi::Error outer(ffi::ThreadPool pool, Numbers x, Numbers g, Result out) {
+  if (!is_matrix(x) || !is_matrix(g) || x.dimensions()[0] != g.dimensions()[0]) return wrong("outer: shapes do not fit");
+  const long d = x.dimensions()[1];
+  in_chunks(pool, d, OUTER_CHUNK, [&](long from, long to) { kernels().outer(x.typed_data(), matrix(g), d, from, to, out->typed_data()); });
+  return ffi::Error::Success();
+}
+
+ffi::Error run_chains(ffi::ThreadPool& pool, mpf::Chains work) {
+  const long stride = kernels().stride(work.weights.rows);
+  const std::unique_ptr<float, decltype(&std::free)> transposed(
+      static_cast<float*>(std::aligned_alloc(64, (work.weights.columns * stride * sizeof(float) + 63) / 64 * 64)), &std::free);
+  work.transposed = transposed.get();
+  in_chunks(pool, work.weights.rows, TRANSPOSE_CHUNK,
+            [&](long from, long to) { kernels().transpose(work.weights, from, to, work.transposed, stride); });
+  in_chunks(pool, work.chains, mpf::GROUP, [&](long from, long to) { kernels().gibbs(work, from, to); });
+  return ffi::Error::Success();
+}
+
+// control: the key's two words, the first step, the one after the last, and whether the key is the only step's own
+ffi::Error gibbs(ffi::ThreadPool pool, Numbers v, Numbers weights, Numbers visible_bias, Numbers hidden_bias, Words control, bool all_rounds,
+                 Result drawn) {
+  const uint32_t* c = control.typed_data();
+  if (!is_matrix(v) || !is_matrix(weights) || control.element_count() != 5) return wrong("gibbs: shapes do not fit");
+  mpf::Chains work = {};
+  work.v = v.typed_data(), work.weights = matrix(weights), work.chains = v.dimensions()[0];
+  work.visible_bias = visible_bias.typed_data(), work.hidden_bias = hidden_bias.typed_data();
+  work.key[0] = c[0], work.key[1] = c[1], work.first = c[2], work.last = c[3], work.direct = c[4];
+  work.all_rounds = all_rounds, work.drawn = drawn->typed_data();
+  return run_chains(pool, work);
+}
+
+ffi::Error anneal(ffi::ThreadPool pool, Numbers v, Numbers weights, Numbers visible_bias, Numbers hidden_bias, Numbers visible_base,
+                  Numbers hidden_base, Numbers betas, Words key, bool all_rounds, Result drawn, Result gains) {
+  if (!is_matrix(v) || !is_matrix(weights) || key.element_count() != 2 || betas.element_count() < 1) return wrong("anneal: shapes do not fit");
+  mpf::Chains work = {};
+  work.v = v.typed_data(), work.weights = matrix(weights), work.chains = v.dimensions()[0];
+  work.visible_bias = visible_bias.typed_data(), work.hidden_bias = hidden_bias.typed_data();
+  work.visible_base = visible_base.typed_data(), work.hidden_base = hidden_base.typed_data();
+  work.betas = betas.typed_data(), work.key[0] = key.typed_data()[0], work.key[1] = key.typed_data()[1];
+  work.first = 0, work.last = uint32_t(betas.element_count() - 1);
+  work.all_rounds = all_rounds, work.drawn = drawn->typed_data(), work.gains = gains->typed_data();
+  return run_chains(pool, work);
+}
+
+ffi::Error sweeps(ffi::ThreadPool pool, Numbers v, Numbers couplings, Numbers fields, Flags held, Words control, bool all_rounds,
+                  Result drawn) {
+  if (!is_matrix(v) || control.element_count() != 5) return wrong("sweeps: shapes do not fit");
+  const uint32_t* c = control.typed_data();
+  const long size = v.dimensions()[1], values = fields.element_count() / size;
+  mpf::Sites work = {};
+  work.v = v.typed_data(), work.couplings = couplings.typed_data(), work.fields = fields.typed_data();
+  work.held = held.element_count() ? held.typed_data() : nullptr;
+  work.held_stride = held.element_count() == size_t(size) ? 0 : size;
+  work.key[0] = c[0], work.key[1] = c[1], work.first = c[2], work.last = c[3], work.direct = c[4];
+  work.chains = v.dimensions()[0], work.size = size, work.values = values, work.all_rounds = all_rounds, work.drawn = drawn->typed_data();
+  const auto sweep = fields.dimensions().size() == 1 ? kernels().ising : kernels().potts;
+  in_chunks(pool, work.chains, SITES_CHUNK, [&](long from, long to) { sweep(work, from, to); });
+  return ffi::Error::Success();
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+
+extern "C" const char* mpf_instructions() { return kernels().name; }
+
+#define HANDLER(name, function, ...) \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, function, ffi::Ffi::Bind().Ctx<ffi::ThreadPool>() __VA_ARGS__)
+
+HANDLER(mpf_product, product, .Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
+HANDLER(mpf_outer, outer, .Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
+HANDLER(mpf_gibbs, gibbs,
+        .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Words>().Attr<bool>("all_rounds").Ret<Numbers>());
+HANDLER(mpf_anneal, anneal,
+        .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Words>()
+            .Attr<bool>("all_rounds").Ret<Numbers>().Ret<Numbers>());
+HANDLER(mpf_sweeps, sweeps,
+        .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Flags>().Arg<Words>().Attr<bool>("all_rounds").Ret<Numbers>());
+
+#pragma GCC visibility pop

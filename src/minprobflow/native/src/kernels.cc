@@ -1,0 +1,459 @@
+// The kernels, compiled once for each instruction set with MPF_TABLE naming the table of functions (see lanes.h).
+//
+// States are bits: a product of bits with a matrix is a sum of a few of its rows, and after a sampling step the next
+// product is the last one corrected by the rows of the units that flipped. Sums are kept in registers, a tile of columns
+// at a time. Rows are read to the end of their last vector, so the matrices that the kernels make have padded rows; the
+// caller's weights have not, and only their very last row needs a padded copy.
+
+#include "kernels.h"
+
+#include <cstdlib>
+
+#include "lanes.h"
+
+namespace {
+
+using mpf::Chains;
+using mpf::GROUP;
+using mpf::Matrix;
+using mpf::Sites;
+
+// steps after which fields are summed again from scratch, so that rounding errors do not pile up
+constexpr uint32_t RENEWED = 128;
+
+// The rows of a matrix; the last one elsewhere, so that it can be read beyond its end.
+struct Rows {
+  const float* at;
+  long stride, width, last;  // width: padded
+  const float* last_row;
+
+  const float* operator[](long i) const { return i == last ? last_row : at + i * stride; }
+};
+
+Rows rows_of(Matrix m, float* last_row) {
+  const long width = padded(m.columns), last = m.rows - 1;
+  memset(last_row, 0, width * sizeof(float));
+  memcpy(last_row, m.at + last * m.columns, m.columns * sizeof(float));
+  return {m.at, m.columns, width, last, last_row};
+}
+
+// Which rows are added, and how often.
+struct Terms {
+  int32_t* row;
+  float* factor;
+  long n;
+};
+
+template <int TILE>
+void add_tile(const Rows& rows, const Terms& terms, long column, const float* from, float* to) {
+  Floats sums[TILE];
+  for (int t = 0; t < TILE; t++) sums[t] = load<Floats>(from + column + t * LANES);
+  for (long i = 0; i < terms.n; i++) {
+    const float* row = rows[terms.row[i]] + column;
+    const Floats factor = all(terms.factor[i]);
+    for (int t = 0; t < TILE; t++) sums[t] += factor * load<Floats>(row + t * LANES);
+  }
+  for (int t = 0; t < TILE; t++) store(to + column + t * LANES, sums[t]);
+}
+
+using AddTile = void (*)(const Rows&, const Terms&, long, const float*, float*);
+constexpr AddTile ADD_TILE[] = {nullptr,      add_tile<1>,  add_tile<2>,  add_tile<3>,  add_tile<4>,  add_tile<5>,
+                                add_tile<6>,  add_tile<7>,  add_tile<8>,  add_tile<9>,  add_tile<10>, add_tile<11>,
+                                add_tile<12>, add_tile<13>, add_tile<14>, add_tile<15>, add_tile<16>};
+
+// to = from + sum of factor x row; all of padded width, and `to` may be `from`
+void add_rows(const Rows& rows, const Terms& terms, const float* from, float* to) {
+  const long vectors = rows.width / LANES, tiles = (vectors + MPF_TILE - 1) / MPF_TILE;
+  for (long t = 0, done = 0; t < tiles; t++) {
+    const long tile = (vectors - done + tiles - t - 1) / (tiles - t);  // of about equal size
+    ADD_TILE[tile](rows, terms, done * LANES, from, to);
+    done += tile;
+  }
+}
+
+template <class Work>
+INLINE Key key_of(const Work& work, uint32_t step) {
+  const Key key = {work.key[0], work.key[1]};
+  return work.direct ? key : subkey(key, step);
+}
+
+// Scratch memory of one call: cut off piece by piece, aligned to whole vectors.
+struct Scratch {
+  char* at;
+  char* next;
+
+  explicit Scratch(size_t bytes) : at((char*)aligned_alloc(64, (bytes + 64) / 64 * 64)), next(at) {}
+  ~Scratch() { free(at); }
+  template <class Number>
+  Number* take(long n) {
+    Number* piece = (Number*)next;
+    next += (n * sizeof(Number) + 63) / 64 * 64;
+    return piece;
+  }
+  static size_t of(long n, size_t size) { return (n * size + 63) / 64 * 64; }
+};
+
+// ---------------------------------------------------------------------------------------------------- plain products
+
+Terms nonzeros(const float* x, long n, Terms terms) {
+  terms.n = 0;
+  long i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (uint64_t set = mask(load<Floats>(x + i) != 0.0f); set; set &= set - 1) {
+      const long unit = i + __builtin_ctzll(set);
+      terms.row[terms.n] = int32_t(unit), terms.factor[terms.n] = x[unit];
+      terms.n++;
+    }
+  for (; i < n; i++) {
+    terms.row[terms.n] = int32_t(i), terms.factor[terms.n] = x[i];
+    terms.n += x[i] != 0;
+  }
+  return terms;
+}
+
+void product(const float* x, Matrix weights, long from, long to, float* out) {
+  const long d = weights.rows, h = weights.columns, width = padded(h);
+  Scratch scratch(Scratch::of(width, 4) * 3 + Scratch::of(d + LANES, 4) * 2);
+  const Rows rows = rows_of(weights, scratch.take<float>(width));
+  float* zeros = scratch.take<float>(width);
+  float* sums = scratch.take<float>(width);
+  memset(zeros, 0, width * sizeof(float));
+  Terms terms = {scratch.take<int32_t>(d + LANES), scratch.take<float>(d + LANES), 0};
+  for (long b = from; b < to; b++) {
+    add_rows(rows, nonzeros(x + b * d, d, terms), zeros, sums);
+    memcpy(out + b * h, sums, h * sizeof(float));
+  }
+}
+
+void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out) {
+  const long n = g.rows, h = g.columns, width = padded(h), columns = to - from;
+  Scratch scratch(Scratch::of(width, 4) * 3 + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, 8));
+  const Rows rows = rows_of(g, scratch.take<float>(width));
+  float* zeros = scratch.take<float>(width);
+  float* sums = scratch.take<float>(width);
+  memset(zeros, 0, width * sizeof(float));
+  int32_t* examples = scratch.take<int32_t>(columns * n);
+  float* factors = scratch.take<float>(columns * n);
+  long* counts = scratch.take<long>(columns);
+  memset(counts, 0, columns * sizeof(long));
+  for (long b = 0; b < n; b++) {  // the examples in which a unit is not zero, by unit
+    const float* row = x + b * n_rows + from;
+    for (long i = 0; i < columns; i++) {
+      const long place = i * n + counts[i];
+      examples[place] = int32_t(b), factors[place] = row[i];
+      counts[i] += row[i] != 0;
+    }
+  }
+  for (long i = 0; i < columns; i++) {
+    add_rows(rows, {examples + i * n, factors + i * n, counts[i]}, zeros, sums);
+    memcpy(out + (from + i) * h, sums, h * sizeof(float));
+  }
+}
+
+void transpose(Matrix m, long from, long to, float* out, long stride) {
+  constexpr long TILE = 16;
+  for (long j = 0; j < m.columns; j += TILE)
+    for (long i = from; i < to; i += TILE) {
+      const long rows = to - i < TILE ? to - i : TILE, columns = m.columns - j < TILE ? m.columns - j : TILE;
+      if (rows == TILE && columns == TILE) {
+        for (long b = 0; b < TILE; b++)
+          for (long a = 0; a < TILE; a++) out[(j + b) * stride + i + a] = m.at[(i + a) * m.columns + j + b];
+      } else {
+        for (long b = 0; b < columns; b++)
+          for (long a = 0; a < rows; a++) out[(j + b) * stride + i + a] = m.at[(i + a) * m.columns + j + b];
+      }
+    }
+  if (to == m.rows)
+    for (long j = 0; j < m.columns; j++)
+      for (long i = m.rows; i < stride; i++) out[j * stride + i] = 0;
+}
+
+// ---------------------------------------------------------------------------------------------------- block Gibbs
+
+// One layer of the chains of a group. States are bits, 64 to a word.
+struct Layer {
+  long n, width, words;  // units, their number padded to whole vectors, and the words that hold their bits
+  uint64_t* bits;        // (GROUP, words); zeros beyond the last unit
+  float* fields;         // (GROUP, width): bias + sum of rows, at the end of the path
+  const float* bias;     // (width)
+  const float* base;     // (width): the biases at the path's start, or null
+  Rows rows;             // of this layer's units: what each adds to the fields of the other layer
+};
+
+void pack(const float* x, long n, uint64_t* bits) {
+  memset(bits, 0, (n + 63) / 64 * sizeof(uint64_t));
+  long i = 0;
+  for (; i + LANES <= n; i += LANES) bits[i / 64] |= mask(load<Floats>(x + i) != 0.0f) << i % 64;
+  for (; i < n; i++) bits[i / 64] |= uint64_t(x[i] != 0) << i % 64;
+}
+
+void unpack(const uint64_t* bits, long n, float* x) {
+  long i = 0;
+  for (; i + LANES <= n; i += LANES) store(x + i, __builtin_convertvector((Ints)(all(uint32_t(bits[i / 64] >> i % 64)) >> UP & 1), Floats));
+  for (; i < n; i++) x[i] = float(bits[i / 64] >> i % 64 & 1);
+}
+
+// the units that differ between two states; +1 where the new one is set
+Terms differences(const uint64_t* now, const uint64_t* before, long words, Terms terms) {
+  terms.n = 0;
+  for (long w = 0; w < words; w++)
+    for (uint64_t flips = now[w] ^ before[w]; flips; flips &= flips - 1) {
+      const int bit = __builtin_ctzll(flips);
+      terms.row[terms.n] = int32_t(64 * w + bit), terms.factor[terms.n] = now[w] >> bit & 1 ? 1.0f : -1.0f;
+      terms.n++;
+    }
+  return terms;
+}
+
+// u (1 + exp(-logit)) < 1, as in random_bits.bernoulli
+INLINE uint64_t drawn(Floats logits, Words key0, Words key1, Words counter, bool all_rounds) {
+  return mask(uniform(key0, key1, counter, all_rounds) * (1.0f + exponential(-logits)) < 1.0f);
+}
+
+template <bool ALL_ROUNDS, bool ON_PATH>
+void draw(const Layer& layer, long chain, long number, Key key, float beta) {
+  const float* fields = layer.fields + chain * layer.width;
+  uint64_t* bits = layer.bits + chain * layer.words;
+  const Words key0 = all(key.a), key1 = all(key.b);
+  const uint32_t counter = uint32_t(number) * uint32_t(layer.n);
+  for (long w = 0; w < layer.words; w++) {
+    uint64_t word = 0;
+    const long end = layer.width < 64 * (w + 1) ? layer.width : 64 * (w + 1);
+    for (long i = 64 * w; i < end; i += LANES) {
+      Floats logits = load<Floats>(fields + i);
+      if (ON_PATH) logits = (1 - beta) * load<Floats>(layer.base + i) + beta * logits;
+      word |= drawn(logits, key0, key1, counting(counter + uint32_t(i)), ALL_ROUNDS) << (i - 64 * w);
+    }
+    bits[w] = word;
+  }
+  if (layer.n % 64) bits[layer.words - 1] &= (uint64_t(1) << layer.n % 64) - 1;
+}
+
+// The fields of `to` in all chains, from the bits of `of` alone. Where most chains agree, the rows that most of them have are summed
+// once, and each chain adds what it differs in.
+void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, uint64_t* majority, float* common, Terms terms) {
+  memset(counts, 0, of.words * 64 * sizeof(int32_t));
+  for (long c = 0; c < chains; c++)
+    for (long w = 0; w < of.words; w++)
+      for (uint64_t on = of.bits[c * of.words + w]; on; on &= on - 1) counts[64 * w + __builtin_ctzll(on)]++;
+  long plain = 0, shared = 0;
+  memset(majority, 0, of.words * sizeof(uint64_t));
+  for (long i = 0; i < of.n; i++) {
+    const bool most = 2 * counts[i] > chains;
+    majority[i / 64] |= uint64_t(most) << i % 64;
+    plain += counts[i];
+    shared += most ? 1 + chains - counts[i] : counts[i];
+  }
+  if (shared >= plain) memset(majority, 0, of.words * sizeof(uint64_t));
+  terms.n = 0;
+  for (long w = 0; w < of.words; w++)
+    for (uint64_t on = majority[w]; on; on &= on - 1) terms.row[terms.n] = int32_t(64 * w + __builtin_ctzll(on)), terms.factor[terms.n++] = 1;
+  add_rows(of.rows, terms, to.bias, common);
+  for (long c = 0; c < chains; c++)
+    add_rows(of.rows, differences(of.bits + c * of.words, majority, of.words, terms), common, to.fields + c * to.width);
+}
+
+// draw one layer of all chains; then, unless all fields are to be summed again, correct those of the other layer
+template <bool ALL_ROUNDS, bool ON_PATH>
+void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms terms) {
+  for (long c = 0; c < chains; c++) {
+    uint64_t* bits = layer.bits + c * layer.words;
+    if (correct) memcpy(before, bits, layer.words * sizeof(uint64_t));
+    draw<ALL_ROUNDS, ON_PATH>(layer, c, first + c, key, beta);
+    if (correct) {
+      float* fields = other.fields + c * other.width;
+      add_rows(layer.rows, differences(bits, before, layer.words, terms), fields, fields);
+    }
+  }
+}
+
+// sum over the hidden units of softplus(logit at `to`) - softplus(logit at `from`), with one logarithm for all factors of a lane
+float hidden_gain(const Layer& hidden, long chain, float from, float to) {
+  const float* fields = hidden.fields + chain * hidden.width;
+  Floats linear = {}, logs = {}, above = all(1.0f), below = all(1.0f);
+  long factors = 0;
+  for (long i = 0; i < hidden.width; i += LANES) {
+    const Floats own = load<Floats>(fields + i), base = load<Floats>(hidden.base + i);
+    Floats a = (1 - to) * base + to * own, b = (1 - from) * base + from * own;
+    if (i + LANES > hidden.n)
+      for (int l = 0; l < LANES; l++)
+        if (i + l >= hidden.n) a[l] = b[l] = 0;
+    linear += largest(a, Floats{}) - largest(b, Floats{});
+    above *= 1.0f + exponential(a > 0 ? -a : a);
+    below *= 1.0f + exponential(b > 0 ? -b : b);
+    if (++factors == 64 || i + LANES >= hidden.width) {  // each factor is at most 2
+      logs += logarithm(above) - logarithm(below);
+      above = below = all(1.0f), factors = 0;
+    }
+  }
+  return sum(linear + logs);
+}
+
+float visible_gain(const Layer& visible, const float* slope, long chain) {
+  float total = 0;
+  for (long w = 0; w < visible.words; w++)
+    for (uint64_t on = visible.bits[chain * visible.words + w]; on; on &= on - 1) total += slope[64 * w + __builtin_ctzll(on)];
+  return total;
+}
+
+const float* padded_copy(const float* from, long n, Scratch& scratch) {
+  if (from == nullptr) return nullptr;
+  float* copy = scratch.take<float>(padded(n));
+  memset(copy, 0, padded(n) * sizeof(float));
+  memcpy(copy, from, n * sizeof(float));
+  return copy;
+}
+
+template <bool ALL_ROUNDS, bool ON_PATH>
+void gibbs_group(const Chains& work, long from, long to) {
+  const long d = work.weights.rows, h = work.weights.columns, chains = to - from;
+  const long dp = padded(d), hp = padded(h), dw = (d + 63) / 64, hw = (h + 63) / 64, words = dw > hw ? dw : hw;
+  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * 10 + 4096);
+  const Rows weights = rows_of(work.weights, scratch.take<float>(hp));
+  const Rows transposed = {work.transposed, dp, dp, -1, nullptr};
+  const Layer visible = {d, dp, dw, scratch.take<uint64_t>(chains * dw), scratch.take<float>(chains * dp),
+                         padded_copy(work.visible_bias, d, scratch), padded_copy(work.visible_base, d, scratch), weights};
+  const Layer hidden = {h, hp, hw, scratch.take<uint64_t>(chains * hw), scratch.take<float>(chains * hp),
+                        padded_copy(work.hidden_bias, h, scratch), padded_copy(work.hidden_base, h, scratch), transposed};
+  uint64_t* before = scratch.take<uint64_t>(words);
+  int32_t* counts = scratch.take<int32_t>(64 * words);
+  float* common = scratch.take<float>(64 * words);
+  float* slope = scratch.take<float>(dp);
+  const Terms terms = {scratch.take<int32_t>(64 * words), scratch.take<float>(64 * words), 0};
+  for (long i = 0; ON_PATH && i < dp; i++) slope[i] = visible.bias[i] - visible.base[i];
+  for (long c = 0; c < chains; c++) pack(work.v + (from + c) * d, d, visible.bits + c * dw);
+
+  for (uint32_t step = work.first; step < work.last; step++) {
+    const uint32_t done = step - work.first;
+    const bool renew = done % RENEWED == 0, renew_next = (done + 1) % RENEWED == 0 || step + 1 == work.last;
+    const Key key = key_of(work, step);
+    if (renew) sum_fields(visible, hidden, chains, counts, before, common, terms);
+    const float beta = ON_PATH ? work.betas[done + 1] : 1.0f;
+    for (long c = 0; ON_PATH && c < chains; c++) {
+      const float last = work.betas[done];
+      work.gains[done * work.chains + from + c] = (beta - last) * visible_gain(visible, slope, c) + hidden_gain(hidden, c, last, beta);
+    }
+    redraw<ALL_ROUNDS, ON_PATH>(hidden, visible, chains, from, subkey(key, 0), beta, !renew, before, terms);
+    if (renew) sum_fields(hidden, visible, chains, counts, before, common, terms);
+    redraw<ALL_ROUNDS, ON_PATH>(visible, hidden, chains, from, subkey(key, 1), beta, !renew_next, before, terms);
+  }
+  for (long c = 0; c < chains; c++) unpack(visible.bits + c * dw, d, work.drawn + (from + c) * d);
+}
+
+void gibbs(const Chains& work, long from, long to) {
+  for (long first = from; first < to; first += GROUP) {
+    const long last = to - first < GROUP ? to : first + GROUP;
+    if (work.betas == nullptr)
+      work.all_rounds ? gibbs_group<true, false>(work, first, last) : gibbs_group<false, false>(work, first, last);
+    else
+      work.all_rounds ? gibbs_group<true, true>(work, first, last) : gibbs_group<false, true>(work, first, last);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- heat bath
+
+// log(u / (1 - u)) for every site of one chain: a bit is set where its logit is above this
+void thresholds(const Key* keys, long size, uint32_t chain, bool all_rounds, float* out, bool odds) {
+  for (long i = 0; i < size; i += LANES) {
+    Words key0, key1;
+    for (int l = 0; l < LANES; l++) key0[l] = keys[i + l].a, key1[l] = keys[i + l].b;
+    const Floats u = uniform(key0, key1, all(chain), all_rounds);
+    store(out + i, odds ? logarithm(u) - logarithm(1.0f - u) : u);
+  }
+}
+
+// the keys of all sites in one sweep
+void site_keys(const Sites& work, uint32_t step, Key* keys) {
+  const Key key = key_of(work, step);
+  for (long i = 0; i < padded(work.size); i++) keys[i] = subkey(key, uint32_t(i));
+}
+
+INLINE bool is_held(const Sites& work, long chain, long site) {
+  return work.held != nullptr && work.held[chain * work.held_stride + site];
+}
+
+void ising(const Sites& work, long from, long to) {
+  const long n = work.size, width = padded(n), chains = to - from;
+  Scratch scratch(Scratch::of(width, 4) * 6 + Scratch::of(width, 8) + Scratch::of(chains * width, 8));
+  const Rows rows = rows_of({work.couplings, n, n}, scratch.take<float>(width));
+  const float* bias = padded_copy(work.fields, n, scratch);
+  float* limits = scratch.take<float>(width);
+  Key* keys = scratch.take<Key>(width);
+  const Terms all_on = {scratch.take<int32_t>(width), scratch.take<float>(width), 0};
+  float* fields = scratch.take<float>(chains * width);
+  float* states = scratch.take<float>(chains * width);
+  for (long c = 0; c < chains; c++) memcpy(states + c * width, work.v + (from + c) * n, n * sizeof(float));
+  for (uint32_t step = work.first; step < work.last; step++) {
+    site_keys(work, step, keys);
+    for (long c = 0; c < chains; c++) {
+      float *field = fields + c * width, *v = states + c * width;
+      if ((step - work.first) % RENEWED == 0) add_rows(rows, nonzeros(v, n, all_on), bias, field);
+      thresholds(keys, width, uint32_t(from + c), work.all_rounds, limits, true);
+      for (long i = 0; i < n; i++) {
+        const float value = field[i] > limits[i] ? 1.0f : 0.0f;
+        if (value == v[i] || is_held(work, from + c, i)) continue;
+        int32_t row = int32_t(i);
+        float factor = value - v[i];
+        add_rows(rows, {&row, &factor, 1}, field, field);
+        v[i] = value;
+      }
+    }
+  }
+  for (long c = 0; c < chains; c++) memcpy(work.drawn + (from + c) * n, states + c * width, n * sizeof(float));
+}
+
+void potts(const Sites& work, long from, long to) {
+  const long n = work.size, q = work.values, all_values = n * q, width = padded(all_values), qp = padded(q), chains = to - from;
+  Scratch scratch(Scratch::of(width + qp, 4) * 4 + Scratch::of(padded(n), 4) * 4 + Scratch::of(padded(n), 8) + Scratch::of(qp, 4) * 2 +
+                  Scratch::of(chains, 4 * (width + qp)) + Scratch::of(chains * n, 4));
+  const Rows rows = rows_of({work.couplings, all_values, all_values}, scratch.take<float>(width));
+  const float* bias = padded_copy(work.fields, all_values, scratch);
+  float* limits = scratch.take<float>(padded(n));
+  Key* keys = scratch.take<Key>(padded(n));
+  const Terms terms = {scratch.take<int32_t>(n + 2), scratch.take<float>(n + 2), 0};
+  float* weights = scratch.take<float>(qp);
+  float* fields = scratch.take<float>(chains * (width + qp));  // read beyond its end by one unit's vectors
+  int32_t* states = scratch.take<int32_t>(chains * n);
+  for (long i = 0; i < chains * n; i++) states[i] = int32_t(work.v[from * n + i]);
+  for (uint32_t step = work.first; step < work.last; step++) {
+    site_keys(work, step, keys);
+    for (long c = 0; c < chains; c++) {
+      float* field = fields + c * (width + qp);
+      int32_t* v = states + c * n;
+      if ((step - work.first) % RENEWED == 0) {
+        for (long i = 0; i < n; i++) terms.row[i] = int32_t(i * q + v[i]), terms.factor[i] = 1;
+        add_rows(rows, {terms.row, terms.factor, n}, bias, field);
+        memset(field + width, 0, qp * sizeof(float));
+      }
+      thresholds(keys, padded(n), uint32_t(from + c), work.all_rounds, limits, false);
+      for (long i = 0; i < n; i++) {
+        if (is_held(work, from + c, i)) continue;
+        const float* own = field + i * q;
+        float top = own[0];
+        for (long a = 1; a < q; a++) top = own[a] > top ? own[a] : top;
+        for (long a = 0; a < qp; a += LANES) store(weights + a, exponential(load<Floats>(own + a) - top));
+        float total = 0;
+        for (long a = 0; a < q; a++) weights[a] = total += weights[a];
+        const float wanted = limits[i] * total;
+        int32_t value = 0;
+        for (long a = 0; a + 1 < q; a++) value += wanted > weights[a];
+        if (value == v[i]) continue;
+        int32_t changed[2] = {int32_t(i * q + value), int32_t(i * q + v[i])};
+        float factors[2] = {1, -1};
+        add_rows(rows, {changed, factors, 2}, field, field);
+        v[i] = value;
+      }
+    }
+  }
+  for (long i = 0; i < chains * n; i++) work.drawn[from * n + i] = float(states[i]);
+}
+
+long stride(long n) { return padded(n); }
+
+const mpf::Kernels TABLE = {MPF_NAME, product, outer, transpose, stride, gibbs, ising, potts};
+
+}  // namespace
+
+namespace mpf {
+const Kernels* MPF_TABLE() { return &TABLE; }
+}  // namespace mpf
