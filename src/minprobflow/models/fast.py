@@ -45,6 +45,7 @@ Steps = tuple[int | Int[Array, ""], int | Int[Array, ""]]
 Held = Bool[Array, "#chains D"] | None
 
 
+@runtime_checkable
 class Draw(Protocol):
     """Steps of a sampler, all at once."""
 
@@ -53,6 +54,7 @@ class Draw(Protocol):
         ...
 
 
+@runtime_checkable
 class Sweep(Protocol):
     """Sweeps over all units, all at once."""
 
@@ -63,6 +65,7 @@ class Sweep(Protocol):
         ...
 
 
+@runtime_checkable
 class Path(Protocol):
     """A walk along the path from independent units to the model."""
 
