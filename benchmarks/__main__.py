@@ -31,6 +31,7 @@ CORRECTNESS = (
 )
 SPEED = (
     "random_bits",
+    "kernels",
     "training",
     "training_more",
     "one_flip",

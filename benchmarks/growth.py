@@ -11,7 +11,7 @@ import numpy as np
 
 import minprobflow as mpf
 from benchmarks.timing import best, interleaved, peak_mib
-from benchmarks.training import epoch_of, rows
+from benchmarks.training import epoch_of, synthetic
 
 START = {"N": 4000, "D": 196, "H": 64, "k": 2, "particles": 100}
 USUAL = {"N": 4000, "D": 784, "H": 200, "k": 5, "particles": 100}
@@ -19,7 +19,7 @@ USUAL = {"N": 4000, "D": 784, "H": 200, "k": 5, "particles": 100}
 
 def measure(sizes):
     rule = mpf.PCD(k=sizes["k"], n_particles=sizes["particles"])
-    epoch = epoch_of(rows(sizes["N"], sizes["D"]), sizes["H"], 100, rule)
+    epoch = epoch_of(synthetic(sizes["N"], sizes["D"]), sizes["H"], 100, rule)
     seconds = best(interleaved({"epoch": epoch}, 5))["epoch"]["best"]
     return {"seconds": seconds, "peak_mib": peak_mib()}
 

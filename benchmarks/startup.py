@@ -15,7 +15,7 @@ import numpy as np
 
 import minprobflow as mpf
 from benchmarks.timing import best, interleaved
-from benchmarks.training import epoch_of, rows
+from benchmarks.training import epoch_of, synthetic
 
 REPEATS = 3
 
@@ -44,7 +44,7 @@ def main():
     found = {"first run": [], "second run": [], "import jax": [], "minprobflow --help": []}
     with tempfile.TemporaryDirectory() as folder:
         data, cache, out = Path(folder) / "rows.npy", Path(folder) / "cache", Path(folder) / "run"
-        np.save(data, rows(2500))
+        np.save(data, synthetic(2500))
         environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(cache)}
         job = ["-m", "minprobflow", "train", "--data", str(data), "--rule", "fpmpf", "--k", "10", "--refresh", "5", "--hidden", "200"]
         job += ["--epochs", "2", "--evaluate-every", "2", "--batch-size", "100", "--quiet", "--out", str(out)]
@@ -55,7 +55,7 @@ def main():
                 found[name].append(until_first_epoch(job, environment, out / "metrics.jsonl"))
             found["import jax"].append(timed(["-c", "import jax"], environment))
             found["minprobflow --help"].append(timed(["-m", "minprobflow", "--help"], environment))
-    epoch = best(interleaved({"epoch": epoch_of(rows(2000), 200, 100, mpf.FPMPF(k=10, refresh=5))}, 3))["epoch"]["best"]
+    epoch = best(interleaved({"epoch": epoch_of(synthetic(2000), 200, 100, mpf.FPMPF(k=10, refresh=5))}, 3))["epoch"]["best"]
     seconds = {**best(found), "the epoch itself": {"best": epoch, "worst": epoch}}
     ratio = seconds["second run"]["best"] / seconds["first run"]["best"]
     print({name: round(s["best"], 2) for name, s in seconds.items()}, f"second / first {ratio:.2f}")
