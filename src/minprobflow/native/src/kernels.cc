@@ -18,13 +18,15 @@ using mpf::GROUP;
 using mpf::Matrix;
 using mpf::Sites;
 
+// bytes that stay in the cache next to a core
+constexpr long CACHE = 512 * 1024;
 // steps after which fields are summed again from scratch, so that rounding errors do not pile up
 constexpr uint32_t RENEWED = 128;
 
 // The rows of a matrix; the last one elsewhere, so that it can be read beyond its end.
 struct Rows {
   const float* at;
-  long stride, width, last;  // width: padded
+  long n, stride, width, last;  // width: padded
   const float* last_row;
 
   const float* operator[](long i) const { return i == last ? last_row : at + i * stride; }
@@ -34,7 +36,7 @@ Rows rows_of(Matrix m, float* last_row) {
   const long width = padded(m.columns), last = m.rows - 1;
   memset(last_row, 0, width * sizeof(float));
   memcpy(last_row, m.at + last * m.columns, m.columns * sizeof(float));
-  return {m.at, m.columns, width, last, last_row};
+  return {m.at, m.rows, m.columns, width, last, last_row};
 }
 
 // Which rows are added, and how often.
@@ -50,6 +52,7 @@ void add_tile(const Rows& rows, const Terms& terms, long column, const float* fr
   for (int t = 0; t < TILE; t++) sums[t] = load<Floats>(from + column + t * LANES);
   for (long i = 0; i < terms.n; i++) {
     const float* row = rows[terms.row[i]] + column;
+    asm("" : "+r"(row));  // one pointer and fixed distances, not a register for each of them
     const Floats factor = all(terms.factor[i]);
     for (int t = 0; t < TILE; t++) sums[t] += factor * load<Floats>(row + t * LANES);
   }
@@ -61,12 +64,16 @@ constexpr AddTile ADD_TILE[] = {nullptr,      add_tile<1>,  add_tile<2>,  add_ti
                                 add_tile<6>,  add_tile<7>,  add_tile<8>,  add_tile<9>,  add_tile<10>, add_tile<11>,
                                 add_tile<12>, add_tile<13>, add_tile<14>, add_tile<15>, add_tile<16>};
 
-// to = from + sum of factor x row; all of padded width, and `to` may be `from`
-void add_rows(const Rows& rows, const Terms& terms, const float* from, float* to) {
-  const long vectors = rows.width / LANES, tiles = (vectors + MPF_TILE - 1) / MPF_TILE;
+// to = from + sum of factor x row, for some chains; all of padded width, and `to` may be `from`
+//
+// Tiles are so narrow that their part of all rows fits the cache: a row that several chains need is fetched once.
+void add_rows(const Rows& rows, const Terms* terms, long chains, const float* from, long from_stride, float* to) {
+  const long fitting = CACHE / (rows.n * LANES * long(sizeof(float)));
+  const long most = fitting < 4 ? 4 : fitting < MPF_TILE ? fitting : MPF_TILE;
+  const long vectors = rows.width / LANES, tiles = (vectors + most - 1) / most;
   for (long t = 0, done = 0; t < tiles; t++) {
     const long tile = (vectors - done + tiles - t - 1) / (tiles - t);  // of about equal size
-    ADD_TILE[tile](rows, terms, done * LANES, from, to);
+    for (long c = 0; c < chains; c++) ADD_TILE[tile](rows, terms[c], done * LANES, from + c * from_stride, to + c * rows.width);
     done += tile;
   }
 }
@@ -120,7 +127,8 @@ void product(const float* x, Matrix weights, long from, long to, float* out) {
   memset(zeros, 0, width * sizeof(float));
   Terms terms = {scratch.take<int32_t>(d + LANES), scratch.take<float>(d + LANES), 0};
   for (long b = from; b < to; b++) {
-    add_rows(rows, nonzeros(x + b * d, d, terms), zeros, sums);
+    terms = nonzeros(x + b * d, d, terms);
+    add_rows(rows, &terms, 1, zeros, 0, sums);
     memcpy(out + b * h, sums, h * sizeof(float));
   }
 }
@@ -145,7 +153,8 @@ void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out
     }
   }
   for (long i = 0; i < columns; i++) {
-    add_rows(rows, {examples + i * n, factors + i * n, counts[i]}, zeros, sums);
+    const Terms terms = {examples + i * n, factors + i * n, counts[i]};
+    add_rows(rows, &terms, 1, zeros, 0, sums);
     memcpy(out + (from + i) * h, sums, h * sizeof(float));
   }
 }
@@ -205,33 +214,41 @@ Terms differences(const uint64_t* now, const uint64_t* before, long words, Terms
   return terms;
 }
 
-// u (1 + exp(-logit)) < 1, as in random_bits.bernoulli
-INLINE uint64_t drawn(Floats logits, Words key0, Words key1, Words counter, bool all_rounds) {
-  return mask(uniform(key0, key1, counter, all_rounds) * (1.0f + exponential(-logits)) < 1.0f);
+// N vectors of units from i on, drawn at once: u (1 + exp(-logit)) < 1, as in random_bits.bernoulli
+template <int N, bool ALL_ROUNDS, bool ON_PATH>
+INLINE uint64_t drawn(const Layer& layer, const float* fields, long i, Words key0, Words key1, uint32_t counter, float beta) {
+  Words counters[N];
+  Floats u[N];
+  for (int n = 0; n < N; n++) counters[n] = counting(counter + uint32_t(i + n * LANES));
+  uniform<N>(key0, key1, counters, u, ALL_ROUNDS);
+  uint64_t bits = 0;
+  for (int n = 0; n < N; n++) {
+    Floats logits = load<Floats>(fields + i + n * LANES);
+    if (ON_PATH) logits = (1 - beta) * load<Floats>(layer.base + i + n * LANES) + beta * logits;
+    bits |= mask(u[n] * (1.0f + exponential(-logits)) < 1.0f) << n * LANES;
+  }
+  return bits;
 }
 
 template <bool ALL_ROUNDS, bool ON_PATH>
 void draw(const Layer& layer, long chain, long number, Key key, float beta) {
+  constexpr int N = 64 / LANES < 2 ? 64 / LANES : 2;
   const float* fields = layer.fields + chain * layer.width;
   uint64_t* bits = layer.bits + chain * layer.words;
   const Words key0 = all(key.a), key1 = all(key.b);
   const uint32_t counter = uint32_t(number) * uint32_t(layer.n);
-  for (long w = 0; w < layer.words; w++) {
-    uint64_t word = 0;
-    const long end = layer.width < 64 * (w + 1) ? layer.width : 64 * (w + 1);
-    for (long i = 64 * w; i < end; i += LANES) {
-      Floats logits = load<Floats>(fields + i);
-      if (ON_PATH) logits = (1 - beta) * load<Floats>(layer.base + i) + beta * logits;
-      word |= drawn(logits, key0, key1, counting(counter + uint32_t(i)), ALL_ROUNDS) << (i - 64 * w);
-    }
-    bits[w] = word;
-  }
+  memset(bits, 0, layer.words * sizeof(uint64_t));
+  long i = 0;
+  for (; i + N * LANES <= layer.width; i += N * LANES)
+    bits[i / 64] |= drawn<N, ALL_ROUNDS, ON_PATH>(layer, fields, i, key0, key1, counter, beta) << i % 64;
+  for (; i < layer.width; i += LANES)
+    bits[i / 64] |= drawn<1, ALL_ROUNDS, ON_PATH>(layer, fields, i, key0, key1, counter, beta) << i % 64;
   if (layer.n % 64) bits[layer.words - 1] &= (uint64_t(1) << layer.n % 64) - 1;
 }
 
 // The fields of `to` in all chains, from the bits of `of` alone. Where most chains agree, the rows that most of them have are summed
 // once, and each chain adds what it differs in.
-void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, uint64_t* majority, float* common, Terms terms) {
+void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, uint64_t* majority, float* common, Terms* terms) {
   memset(counts, 0, of.words * 64 * sizeof(int32_t));
   for (long c = 0; c < chains; c++)
     for (long w = 0; w < of.words; w++)
@@ -245,26 +262,27 @@ void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, 
     shared += most ? 1 + chains - counts[i] : counts[i];
   }
   if (shared >= plain) memset(majority, 0, of.words * sizeof(uint64_t));
-  terms.n = 0;
+  terms[0].n = 0;
   for (long w = 0; w < of.words; w++)
-    for (uint64_t on = majority[w]; on; on &= on - 1) terms.row[terms.n] = int32_t(64 * w + __builtin_ctzll(on)), terms.factor[terms.n++] = 1;
-  add_rows(of.rows, terms, to.bias, common);
-  for (long c = 0; c < chains; c++)
-    add_rows(of.rows, differences(of.bits + c * of.words, majority, of.words, terms), common, to.fields + c * to.width);
+    for (uint64_t on = majority[w]; on; on &= on - 1) {
+      terms[0].row[terms[0].n] = int32_t(64 * w + __builtin_ctzll(on));
+      terms[0].factor[terms[0].n++] = 1;
+    }
+  add_rows(of.rows, terms, 1, to.bias, 0, common);
+  for (long c = 0; c < chains; c++) terms[c] = differences(of.bits + c * of.words, majority, of.words, terms[c]);
+  add_rows(of.rows, terms, chains, common, 0, to.fields);
 }
 
 // draw one layer of all chains; then, unless all fields are to be summed again, correct those of the other layer
 template <bool ALL_ROUNDS, bool ON_PATH>
-void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms terms) {
+void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms* terms) {
   for (long c = 0; c < chains; c++) {
     uint64_t* bits = layer.bits + c * layer.words;
     if (correct) memcpy(before, bits, layer.words * sizeof(uint64_t));
     draw<ALL_ROUNDS, ON_PATH>(layer, c, first + c, key, beta);
-    if (correct) {
-      float* fields = other.fields + c * other.width;
-      add_rows(layer.rows, differences(bits, before, layer.words, terms), fields, fields);
-    }
+    if (correct) terms[c] = differences(bits, before, layer.words, terms[c]);
   }
+  if (correct) add_rows(layer.rows, terms, chains, other.fields, other.width, other.fields);
 }
 
 // sum over the hidden units of softplus(logit at `to`) - softplus(logit at `from`), with one logarithm for all factors of a lane
@@ -308,9 +326,9 @@ template <bool ALL_ROUNDS, bool ON_PATH>
 void gibbs_group(const Chains& work, long from, long to) {
   const long d = work.weights.rows, h = work.weights.columns, chains = to - from;
   const long dp = padded(d), hp = padded(h), dw = (d + 63) / 64, hw = (h + 63) / 64, words = dw > hw ? dw : hw;
-  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * 10 + 4096);
+  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + 2 * chains) + 4096);
   const Rows weights = rows_of(work.weights, scratch.take<float>(hp));
-  const Rows transposed = {work.transposed, dp, dp, -1, nullptr};
+  const Rows transposed = {work.transposed, h, dp, dp, -1, nullptr};
   const Layer visible = {d, dp, dw, scratch.take<uint64_t>(chains * dw), scratch.take<float>(chains * dp),
                          padded_copy(work.visible_bias, d, scratch), padded_copy(work.visible_base, d, scratch), weights};
   const Layer hidden = {h, hp, hw, scratch.take<uint64_t>(chains * hw), scratch.take<float>(chains * hp),
@@ -319,7 +337,8 @@ void gibbs_group(const Chains& work, long from, long to) {
   int32_t* counts = scratch.take<int32_t>(64 * words);
   float* common = scratch.take<float>(64 * words);
   float* slope = scratch.take<float>(dp);
-  const Terms terms = {scratch.take<int32_t>(64 * words), scratch.take<float>(64 * words), 0};
+  Terms terms[GROUP];
+  for (long c = 0; c < chains; c++) terms[c] = {scratch.take<int32_t>(64 * words), scratch.take<float>(64 * words), 0};
   for (long i = 0; ON_PATH && i < dp; i++) slope[i] = visible.bias[i] - visible.base[i];
   for (long c = 0; c < chains; c++) pack(work.v + (from + c) * d, d, visible.bits + c * dw);
 
@@ -357,7 +376,9 @@ void thresholds(const Key* keys, long size, uint32_t chain, bool all_rounds, flo
   for (long i = 0; i < size; i += LANES) {
     Words key0, key1;
     for (int l = 0; l < LANES; l++) key0[l] = keys[i + l].a, key1[l] = keys[i + l].b;
-    const Floats u = uniform(key0, key1, all(chain), all_rounds);
+    Words counter = all(chain);
+    Floats u;
+    uniform<1>(key0, key1, &counter, &u, all_rounds);
     store(out + i, odds ? logarithm(u) - logarithm(1.0f - u) : u);
   }
 }
@@ -387,14 +408,18 @@ void ising(const Sites& work, long from, long to) {
     site_keys(work, step, keys);
     for (long c = 0; c < chains; c++) {
       float *field = fields + c * width, *v = states + c * width;
-      if ((step - work.first) % RENEWED == 0) add_rows(rows, nonzeros(v, n, all_on), bias, field);
+      if ((step - work.first) % RENEWED == 0) {
+        const Terms set = nonzeros(v, n, all_on);
+        add_rows(rows, &set, 1, bias, 0, field);
+      }
       thresholds(keys, width, uint32_t(from + c), work.all_rounds, limits, true);
       for (long i = 0; i < n; i++) {
         const float value = field[i] > limits[i] ? 1.0f : 0.0f;
         if (value == v[i] || is_held(work, from + c, i)) continue;
         int32_t row = int32_t(i);
         float factor = value - v[i];
-        add_rows(rows, {&row, &factor, 1}, field, field);
+        const Terms flip = {&row, &factor, 1};
+        add_rows(rows, &flip, 1, field, 0, field);
         v[i] = value;
       }
     }
@@ -422,7 +447,8 @@ void potts(const Sites& work, long from, long to) {
       int32_t* v = states + c * n;
       if ((step - work.first) % RENEWED == 0) {
         for (long i = 0; i < n; i++) terms.row[i] = int32_t(i * q + v[i]), terms.factor[i] = 1;
-        add_rows(rows, {terms.row, terms.factor, n}, bias, field);
+        const Terms set = {terms.row, terms.factor, n};
+        add_rows(rows, &set, 1, bias, 0, field);
         memset(field + width, 0, qp * sizeof(float));
       }
       thresholds(keys, padded(n), uint32_t(from + c), work.all_rounds, limits, false);
@@ -440,7 +466,8 @@ void potts(const Sites& work, long from, long to) {
         if (value == v[i]) continue;
         int32_t changed[2] = {int32_t(i * q + value), int32_t(i * q + v[i])};
         float factors[2] = {1, -1};
-        add_rows(rows, {changed, factors, 2}, field, field);
+        const Terms change = {changed, factors, 2};
+        add_rows(rows, &change, 1, field, 0, field);
         v[i] = value;
       }
     }

@@ -44,7 +44,7 @@ INLINE void store(Number* to, Vector x) {
   memcpy(to, &x, sizeof x);
 }
 
-INLINE Floats all(float x) { return Floats{} + x; }
+INLINE Floats all(float x) { return x - Floats{}; }
 INLINE Words all(uint32_t x) { return Words{} + x; }
 
 #if MPF_LANES == 16
@@ -120,30 +120,36 @@ INLINE Floats logarithm(Floats x) {
   return m + rest + e * 0.693359375f;
 }
 
-// Threefry-2x32, as in random_bits.py: the words that the counter (x0, x1) is encrypted to
+// Threefry-2x32, as in random_bits.py: the words that the counters (x0, x1) are encrypted to. N of them in step, because each round waits
+// for the one before.
 
-template <class W>
-INLINE void mixed(W& x0, W& x1, int turn) {
-  x0 += x1;
-  x1 = ((x1 << turn) | (x1 >> (32 - turn))) ^ x0;
+template <int N, class W>
+INLINE void mix(W* x0, W* x1, int turn) {
+  for (int n = 0; n < N; n++) x0[n] += x1[n];
+  for (int n = 0; n < N; n++) x1[n] = ((x1[n] << turn) | (x1[n] >> (32 - turn))) ^ x0[n];
 }
 
-template <class W>
-INLINE void threefry(W key0, W key1, W& x0, W& x1, bool all_rounds) {
+template <int N, class W>
+INLINE void add_key(W* x0, W* x1, W first, W second) {
+  for (int n = 0; n < N; n++) x0[n] += first, x1[n] += second;
+}
+
+template <int N, class W>
+INLINE void threefry(W key0, W key1, W* x0, W* x1, bool all_rounds) {
   const W key2 = key0 ^ key1 ^ 0x1BD11BDAu;
-  x0 += key0, x1 += key1;
-  mixed(x0, x1, 13), mixed(x0, x1, 15), mixed(x0, x1, 26), mixed(x0, x1, 6);
-  x0 += key1, x1 += key2 + 1;
-  mixed(x0, x1, 17), mixed(x0, x1, 29), mixed(x0, x1, 16), mixed(x0, x1, 24);
-  x0 += key2, x1 += key0 + 2;
-  mixed(x0, x1, 13), mixed(x0, x1, 15), mixed(x0, x1, 26), mixed(x0, x1, 6);
-  x0 += key0, x1 += key1 + 3;
-  mixed(x0, x1, 17);
+  add_key<N>(x0, x1, key0, key1);
+  mix<N>(x0, x1, 13), mix<N>(x0, x1, 15), mix<N>(x0, x1, 26), mix<N>(x0, x1, 6);
+  add_key<N>(x0, x1, key1, key2 + 1);
+  mix<N>(x0, x1, 17), mix<N>(x0, x1, 29), mix<N>(x0, x1, 16), mix<N>(x0, x1, 24);
+  add_key<N>(x0, x1, key2, key0 + 2);
+  mix<N>(x0, x1, 13), mix<N>(x0, x1, 15), mix<N>(x0, x1, 26), mix<N>(x0, x1, 6);
+  add_key<N>(x0, x1, key0, key1 + 3);
+  mix<N>(x0, x1, 17);
   if (!all_rounds) return;  // 13
-  mixed(x0, x1, 29), mixed(x0, x1, 16), mixed(x0, x1, 24);
-  x0 += key1, x1 += key2 + 4;
-  mixed(x0, x1, 13), mixed(x0, x1, 15), mixed(x0, x1, 26), mixed(x0, x1, 6);
-  x0 += key2, x1 += key0 + 5;
+  mix<N>(x0, x1, 29), mix<N>(x0, x1, 16), mix<N>(x0, x1, 24);
+  add_key<N>(x0, x1, key1, key2 + 4);
+  mix<N>(x0, x1, 13), mix<N>(x0, x1, 15), mix<N>(x0, x1, 26), mix<N>(x0, x1, 6);
+  add_key<N>(x0, x1, key2, key0 + 5);
 }
 
 struct Key {
@@ -152,13 +158,14 @@ struct Key {
 
 INLINE Key subkey(Key key, uint32_t number) {
   uint32_t x0 = number, x1 = 1;
-  threefry(key.a, key.b, x0, x1, true);
+  threefry<1>(key.a, key.b, &x0, &x1, true);
   return {x0, x1};
 }
 
-// numbers on the middles of 2^23 equal intervals of (0, 1)
-INLINE Floats uniform(Words key0, Words key1, Words counter, bool all_rounds) {
-  Words other = {};
-  threefry(key0, key1, counter, other, all_rounds);
-  return (__builtin_convertvector((Ints)(counter >> 9), Floats) + 0.5f) * 0x1p-23f;
+// numbers on the middles of 2^23 equal intervals of (0, 1), of these counters
+template <int N>
+INLINE void uniform(Words key0, Words key1, Words* counter, Floats* u, bool all_rounds) {
+  Words other[N] = {};
+  threefry<N>(key0, key1, counter, other, all_rounds);
+  for (int n = 0; n < N; n++) u[n] = (__builtin_convertvector((Ints)(counter[n] >> 9), Floats) + 0.5f) * 0x1p-23f;
 }
