@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ..errors import InputError
 from ..plugins import discover
@@ -24,7 +23,7 @@ def datasets() -> dict[str, DatasetSpec]:
     return dict(sorted(REGISTRY.items()))
 
 
-def load_dataset(name: str | os.PathLike[str], **options: Any) -> Dataset:
+def load_dataset(name: str | os.PathLike[str], **options: object) -> Dataset:
     """Load a data set by its name, or the rows of a file.
 
     Packed files (.gz, .npz, .mat) may unpack to at most 4 GiB or half of the memory, whichever is smaller; the environment variable
@@ -56,13 +55,13 @@ def options(name: str | os.PathLike[str] | None = None) -> list[Option]:
     return declared(partial(from_file, "") if name is None else _loader(name)[0])
 
 
-def is_file(name: str | os.PathLike[str]) -> bool:
+def is_file(name: object) -> bool:
     """Whether this names a file, not a data set."""
     text = text_path(name)
     return not isinstance(name, str) or (text not in datasets() and (any(mark in text for mark in "./\\:\0") or _exists(text)))
 
 
-def _loader(name: Any) -> tuple[Callable[..., Dataset], str]:
+def _loader(name: object) -> tuple[Callable[..., Dataset], str]:
     """What loads it, and what messages call it."""
     known, text = datasets(), text_path(name)
     if isinstance(name, str) and name in known:
