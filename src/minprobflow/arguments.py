@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
 import os
@@ -97,6 +98,12 @@ def choice(name: str, value: object, options: Iterable[str], hint: str = "") -> 
     if not isinstance(value, str) or value not in known:
         raise InputError(f"unknown {name} {shown(value)}: use one of {', '.join(known)}{hint}")
     return value
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to this one, as a question in brackets; nothing if none is near."""
+    near = difflib.get_close_matches(name[:100], list(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def seed(name: str, value: object, count: int = 1) -> int:

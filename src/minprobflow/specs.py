@@ -23,7 +23,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from .arguments import shown
+from .arguments import meant, shown
 from .errors import InputError
 from .plugins import discover
 
@@ -181,8 +181,7 @@ class Spec(ABC):
             if not isinstance(chosen, str):
                 raise InputError(f"{family} is {shown(chosen)}: pass a name ({', '.join(known)}) or an object such as {example}")
             if chosen not in known:
-                close = difflib.get_close_matches(chosen.lower()[:100], known, 1)
-                hint = f" (did you mean {close[0]!r}?)" if close else ""
+                hint = meant(chosen.lower(), known)
                 raise InputError(f"unknown {family} {shown(chosen)}{hint}: the known {family}s are {', '.join(known)}")
         kind: type[T] = cls.known[chosen] if isinstance(chosen, str) else type(chosen)
         own = _taken(rest, kind)

@@ -7,7 +7,6 @@ stands in the section "Args:" of the docstring.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import reprlib
@@ -18,6 +17,7 @@ from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
+from ..arguments import meant
 from ..errors import InputError
 
 
@@ -54,9 +54,7 @@ def converted(load: Callable[..., object], given: dict[str, object], name: str) 
     """The given options in the types that the loader declares; raises on one that it does not have or that does not convert."""
     known, hints = [p.name for p in _parameters(load)], _hints(load)
     for unknown in sorted(given.keys() - set(known)):
-        near = difflib.get_close_matches(unknown, known, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InputError(f"{name} has no option {unknown!r}{hint}: it has {', '.join(known) or 'none'}")
+        raise InputError(f"{name} has no option {unknown!r}{meant(unknown, known)}: it has {', '.join(known) or 'none'}")
     return {option: _convert(value, hints.get(option, object), option, name) for option, value in given.items()}
 
 

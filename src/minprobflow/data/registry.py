@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
 
+from ..arguments import meant
 from ..errors import InputError
 from ..plugins import discover
 from ..tables import within_memory
@@ -68,9 +68,9 @@ def _loader(name: object) -> tuple[Callable[..., Dataset], str]:
         return known[name].load, f"data set {name!r}"
     if is_file(name):
         return partial(from_file, text), shown(text)
-    near = difflib.get_close_matches(text[:100], known, 1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise InputError(f"unknown data set {shown(repr(text))}{hint}: the known ones are {', '.join(known)}; or give the path of a file")
+    raise InputError(
+        f"unknown data set {shown(repr(text))}{meant(text, known)}: the known ones are {', '.join(known)}; or give the path of a file"
+    )
 
 
 def _exists(path: str) -> bool:
