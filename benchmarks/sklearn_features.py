@@ -39,7 +39,7 @@ def digits(seed):
 
 def mnist_grey(seed):
     """5,000 random rows of the training file's first 50,000 to train, 2,000 of the rest to validate, the test file to test."""
-    images, labels, test_images, test_labels = (parse_idx(gzip.decompress(locate(f).read_bytes()), f.name) for f in mnist.FILES)
+    images, labels, test_images, test_labels = (parse_idx(gzip.decompress(locate(f).read_bytes()), f.name) for f in mnist.FILES["mnist"])
     x, test = images.reshape(len(images), -1) / 255, test_images.reshape(len(test_images), -1) / 255
     rows = np.random.default_rng(seed).permutation(50_000)[:5000]
     return [(x[rows], labels[rows]), (x[50_000:52_000], labels[50_000:52_000]), (test, test_labels)]

@@ -5,78 +5,24 @@ Names are imported on first use, so that `import minprobflow` costs nothing.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-_HOME = {
-    "RBM": "models",
-    "BernoulliRBM": "models",
-    "SpinRBM": "models",
-    "CategoricalRBM": "models",
-    "GaussianRBM": "models",
-    "MixedRBM": "models",
-    "Ising": "models",
-    "Potts": "models",
-    "EnergyModel": "models",
-    "Bernoulli": "units",
-    "Spin": "units",
-    "Categorical": "units",
-    "Gaussian": "units",
-    "ReLU": "units",
-    "Mixed": "units",
-    "Binary": "units",
-    "Signs": "units",
-    "Categories": "units",
-    "Real": "units",
-    "NonNegative": "units",
-    "Columns": "units",
-    "CD": "rules",
-    "PCD": "rules",
-    "MPF1Flip": "rules",
-    "FMPF": "rules",
-    "PMPF": "rules",
-    "FPMPF": "rules",
-    "PseudoLikelihood": "rules",
-    "Exact": "rules",
-    "rule": "rules",
-    "fit": "train",
-    "fit_convex": "train",
-    "TrainState": "train",
-    "Config": "train",
-    "train_run": "runs",
-    "save_state": "train",
-    "load_state": "train",
-    "sample": "samplers",
-    "impute": "samplers",
-    "parallel_tempering": "samplers",
-    "moments": "samplers",
-    "log_likelihood": "likelihood",
-    "log_partition": "likelihood",
-    "Estimate": "likelihood",
-    "compare": "likelihood",
-    "save": "models.files",
-    "load": "models.files",
-    "load_dataset": "data",
-    "InputError": "errors",
-    "ModelFileError": "errors",
-    "TrainingDiverged": "errors",
+_NAMES = {
+    "models": "RBM BernoulliRBM SpinRBM CategoricalRBM GaussianRBM MixedRBM Ising Potts EnergyModel",
+    "units": "Bernoulli Spin Categorical Gaussian ReLU Mixed Binary Signs Categories Real NonNegative Columns",
+    "rules": "CD PCD MPF1Flip FMPF PMPF FPMPF PseudoLikelihood Exact rule",
+    "train": "fit fit_convex TrainState Config save_state load_state",
+    "runs": "train_run",
+    "samplers": "sample impute parallel_tempering moments",
+    "likelihood": "log_likelihood log_partition Estimate compare",
+    "models.files": "save load",
+    "data": "load_dataset",
+    "errors": "InputError ModelFileError TrainingDiverged",
 }
-_MODULES = {
-    "data",
-    "enumeration",
-    "flow",
-    "likelihood",
-    "models",
-    "numerics",
-    "rules",
-    "runs",
-    "samplers",
-    "sklearn",
-    "testing",
-    "train",
-    "units",
-}
+_HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
+_MODULES = "data enumeration flow likelihood models numerics rules runs samplers sklearn testing train units"
 
-__all__ = ["__version__", *_HOME, *_MODULES]
+__all__ = ["__version__", *_HOME, *_MODULES.split()]
 
 if TYPE_CHECKING:
     __version__: str
@@ -93,10 +39,10 @@ if TYPE_CHECKING:
     from .units import Bernoulli, Binary, Categorical, Categories, Columns, Gaussian, Mixed, NonNegative, Real, ReLU, Signs, Spin
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    if name in _MODULES:
+    if name in _MODULES.split():
         return import_module(f".{name}", __name__)
     if name == "__version__":
         return import_module(".versions", __name__).version()

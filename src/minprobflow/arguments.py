@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from numbers import Real
+from typing import SupportsFloat, SupportsIndex, TypeVar
 
 from .errors import InputError
 
@@ -15,16 +17,18 @@ LARGEST_SEED = 2**63 - 1
 LONGEST_NAME = 255
 
 Limit = int | float
+Function = TypeVar("Function")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in an error message: short, and never an error itself."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if hasattr(value, "shape") and hasattr(value, "dtype") and getattr(value, "ndim", 0) != 0:
-        return f"an array of {value.dtype} and shape {tuple(value.shape)}"
-    if getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in ("b", "i", "u", "f", "c"):
-        return f"{value} ({value.dtype})"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        if getattr(value, "ndim", 0) != 0:
+            return f"an array of {value.dtype} and shape {tuple(value.shape)}"
+        if value.shape == () and getattr(value.dtype, "kind", "") in ("b", "i", "u", "f", "c"):
+            return f"{value} ({value.dtype})"
     if not isinstance(value, str | bytes | bool | int | float | complex | None):
         return f"a value of type {type(value).__name__}"
     if isinstance(value, int) and abs(value) >= 10**20:
@@ -33,7 +37,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def whole(name: str, value: Any, low: int = 0, high: int = LARGEST, hint: str = "") -> int:
+def whole(name: str, value: object, low: int = 0, high: int = LARGEST, hint: str = "") -> int:
     """A whole number within [low, high]. NumPy's integers and 0-d arrays of them count; booleans and 2.0 do not.
 
     Args:
@@ -42,7 +46,7 @@ def whole(name: str, value: Any, low: int = 0, high: int = LARGEST, hint: str = 
     expected = f"a whole number from {low} to {high}" if high < LARGEST else f"a whole number of at least {low}"
     advice = f"; {hint}" if hint else ""
     try:
-        number = operator.index(value)
+        number = operator.index(value) if isinstance(value, SupportsIndex) else None
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
@@ -55,7 +59,9 @@ def whole(name: str, value: Any, low: int = 0, high: int = LARGEST, hint: str = 
     return number
 
 
-def number(name: str, value: Any, low: Limit = -math.inf, high: Limit = math.inf, *, above: Limit | None = None, hint: str = "") -> float:
+def number(
+    name: str, value: object, low: Limit = -math.inf, high: Limit = math.inf, *, above: Limit | None = None, hint: str = ""
+) -> float:
     """A finite real number within [low, high], and above `above`. NumPy's numbers and 0-d arrays count; booleans and text do not."""
     ends = [] if high == math.inf else [f"at most {high:g}"]
     if above is not None:
@@ -71,7 +77,7 @@ def number(name: str, value: Any, low: Limit = -math.inf, high: Limit = math.inf
     return real
 
 
-def any_number(name: str, value: Any) -> float:
+def any_number(name: str, value: object) -> float:
     """One real number, finite or not."""
     real = _real(value)
     if real is None:
@@ -79,14 +85,14 @@ def any_number(name: str, value: Any) -> float:
     return real
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """True or False, or NumPy's."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     raise InputError(f"{name}={shown(value)}: use True or False")
 
 
-def choice(name: str, value: Any, options: Iterable[str], hint: str = "") -> str:
+def choice(name: str, value: object, options: Iterable[str], hint: str = "") -> str:
     """One of these names."""
     known = list(options)
     if not isinstance(value, str) or value not in known:
@@ -94,7 +100,13 @@ def choice(name: str, value: Any, options: Iterable[str], hint: str = "") -> str
     return value
 
 
-def seed(name: str, value: Any, count: int = 1) -> int:
+def meant(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to this one, as a question in brackets; nothing if none is near."""
+    near = difflib.get_close_matches(name[:100], list(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def seed(name: str, value: object, count: int = 1) -> int:
     """A seed from 0 to 2^63 - 1, from which `count` consecutive ones start."""
     try:
         return whole(name, value, 0, LARGEST_SEED - count + 1)
@@ -103,14 +115,14 @@ def seed(name: str, value: Any, count: int = 1) -> int:
         raise InputError(f"{name}={shown(value)}, expected a seed: use a whole number from 0 to {last}") from None
 
 
-def function(name: str, value: Any, takes: str) -> Callable[..., Any]:
+def function(name: str, value: Function, takes: str) -> Function:
     """Something that can be called; `takes` says with what."""
     if not callable(value) or isinstance(value, type):
         raise InputError(f"{name}={shown(value)}: pass a function of {takes}")
     return value
 
 
-def path(name: str, value: Any) -> str:
+def path(name: str, value: object) -> str:
     """The name of a file."""
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
@@ -129,21 +141,21 @@ def room(what: str, *shape: int) -> None:
         raise InputError(f"{what} would have {sizes} entries, or {4e-9 * entries:,.0f} GB: choose smaller sizes")
 
 
-def _real(value: Any) -> float | None:
+def _real(value: object) -> float | None:
     if isinstance(value, bool | str | bytes) or type(value).__name__ in ("bool", "bool_") or getattr(value, "shape", ()) != ():
         return None
     if getattr(getattr(value, "dtype", None), "kind", "f") not in "iufV":  # V: bfloat16 and the like
         return None
-    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+    if not isinstance(value, SupportsFloat | SupportsIndex):
         return None
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return -math.inf if isinstance(value, Real) and value < 0 else math.inf
     except (TypeError, ValueError):
         return None
 
 
-def _nearest_whole(value: Any) -> int | None:
+def _nearest_whole(value: object) -> int | None:
     real = _real(value)
     return int(real) if real is not None and math.isfinite(real) and real == int(real) else None

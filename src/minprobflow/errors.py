@@ -29,5 +29,5 @@ class TrainingDiverged(RuntimeError):
         self.step = step
         self.state = state
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[str, int, None]]:
         return type(self), (str(self), self.step, None)  # from process to process it goes without the state

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class ModelSpec(Spec):
                 object.__setattr__(self, name, whole(name, value, 1 if name == "hidden" else 2))
 
     @abstractmethod
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         """The model to start from: small random weights, and what the single units of the training rows say."""
 
 
@@ -78,7 +78,7 @@ class RBMSpec(_Hidden):
     name: ClassVar[str] = "rbm"
     values: ClassVar[Values] = "bits"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         return models.BernoulliRBM.init(seed, data.train.shape[1], self.hidden, data.train, self.tau)
 
 
@@ -89,7 +89,7 @@ class GaussianRBMSpec(_Hidden):
     name: ClassVar[str] = "gaussian-rbm"
     values: ClassVar[Values] = "real"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         return models.GaussianRBM.init(seed, data.train.shape[1], self.hidden, data.train, tau=self.tau)
 
 
@@ -100,7 +100,7 @@ class CategoricalRBMSpec(_Hidden, _Categories):
     name: ClassVar[str] = "categorical-rbm"
     values: ClassVar[Values] = "categories"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         return models.CategoricalRBM.init(seed, data.train.shape[1], self.count(data), self.hidden, data.train, self.tau)
 
 
@@ -111,7 +111,7 @@ class SpinRBMSpec(_Hidden):
     name: ClassVar[str] = "spin-rbm"
     values: ClassVar[Values] = "signs"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         return models.SpinRBM.init(seed, data.train.shape[1], self.hidden, data.train, self.tau)
 
 
@@ -122,7 +122,7 @@ class MixedRBMSpec(_Hidden):
     name: ClassVar[str] = "mixed-rbm"
     values: ClassVar[Values] = "real"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         columns = kinds_of_columns(np.concatenate([data.train, data.valid, data.test]))  # a rare category may not be in `train`
         return models.MixedRBM.init(seed, columns, self.hidden, data.train, self.tau)
 
@@ -134,7 +134,7 @@ class IsingSpec(ModelSpec):
     name: ClassVar[str] = "ising"
     values: ClassVar[Values] = "bits"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         return models.Ising.init(data.train.shape[1], data.train, self.tau)
 
 
@@ -145,11 +145,11 @@ class PottsSpec(_Categories):
     name: ClassVar[str] = "potts"
     values: ClassVar[Values] = "categories"
 
-    def build(self, seed: Any, data: Dataset) -> Model:
+    def build(self, seed: object, data: Dataset) -> Model:
         return models.Potts.init(data.train.shape[1], self.count(data), data.train, self.tau)
 
 
-def model_spec(name: str, **settings: Any) -> ModelSpec:
+def model_spec(name: str, **settings: object) -> ModelSpec:
     """The spec with this name and these settings.
 
     >>> model_spec("potts", tau=2.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,18 +19,18 @@ from .tables import numbers
 Tree = TypeVar("Tree")
 
 
-def as_states(x: Any, width: int, dtype: Any, layer: str = "") -> Float[Array, "*batch width"]:
+def as_states(x: object, width: int, dtype: np.dtype, layer: str = "") -> Float[Array, "*batch width"]:
     """States of a layer as floats of this type, if they are finite numbers and of its width."""
     check_process()
     of = f"{layer} " if layer else ""
-    x = jnp.asarray(x) if _is_jax(x) else numbers(x, f"{of}states").astype(dtype)
-    if not (x.dtype == bool or jnp.issubdtype(x.dtype, jnp.integer) or jnp.issubdtype(x.dtype, jnp.floating)):
-        raise InputError(f"{of}states hold {x.dtype} values: pass numbers, as bool, integer or float")
-    if x.ndim == 0 or x.shape[-1] != width:
-        raise InputError(f"{of}states have shape {x.shape}, the model has {width} {of}units: pass states of width {width}")
-    if x.dtype.kind == "f" and not isinstance(x, jax.core.Tracer) and not np.isfinite(np.asarray(x)).all():
+    v: Array | np.ndarray = jnp.asarray(x) if _is_jax(x) else numbers(x, f"{of}states").astype(dtype)
+    if not (v.dtype == bool or jnp.issubdtype(v.dtype, jnp.integer) or jnp.issubdtype(v.dtype, jnp.floating)):
+        raise InputError(f"{of}states hold {v.dtype} values: pass numbers, as bool, integer or float")
+    if v.ndim == 0 or v.shape[-1] != width:
+        raise InputError(f"{of}states have shape {v.shape}, the model has {width} {of}units: pass states of width {width}")
+    if v.dtype.kind == "f" and not isinstance(v, jax.core.Tracer) and not np.isfinite(np.asarray(v)).all():
         raise InputError(f"{of}states have non-finite values (NaN or infinity): drop those rows, or fill them in with mpf.impute")
-    return jnp.asarray(x).astype(dtype)
+    return jnp.asarray(v).astype(dtype)
 
 
 def check_batches(v: Float[Array, "*batch D"], h: Float[Array, "*others H"]) -> None:
@@ -43,19 +43,19 @@ def check_batches(v: Float[Array, "*batch D"], h: Float[Array, "*others H"]) -> 
         ) from problem
 
 
-def floating(x: Any, name: str = "the parameter array") -> Float[Array, ...]:
+def floating(x: object, name: str = "the parameter array") -> Float[Array, ...]:
     """An array that can be learned: whole numbers are made floats, and what a float of this precision cannot hold is refused.
 
     >>> float(floating([2**40])[0])
     1099511627776.0
     """
     check_process()
-    x = jnp.asarray(x if _is_jax(x) else _as_float(numbers(x, name, remedy="fill them in"), name))
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        return x
-    if not (x.dtype == bool or jnp.issubdtype(x.dtype, jnp.integer)):
-        raise InputError(f"{name} holds {x.dtype} values: pass real numbers")
-    return x.astype(float)
+    array = jnp.asarray(x if _is_jax(x) else _as_float(numbers(x, name, remedy="fill them in"), name))
+    if jnp.issubdtype(array.dtype, jnp.floating):
+        return array
+    if not (array.dtype == bool or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise InputError(f"{name} holds {array.dtype} values: pass real numbers")
+    return array.astype(float)
 
 
 def _as_float(values: np.ndarray, name: str) -> np.ndarray:
@@ -73,7 +73,7 @@ def _as_float(values: np.ndarray, name: str) -> np.ndarray:
     return converted
 
 
-def _is_jax(x: Any) -> bool:
+def _is_jax(x: object) -> bool:
     """Whether JAX holds (or traces) it or a part of it, or only JAX knows its type (bfloat16)."""
     if isinstance(x, list | tuple):
         return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x))
@@ -92,7 +92,7 @@ def affine(x: Float[Array, "*batch n"], weights: Float[Array, "n m"], bias: Floa
 
 
 @jax.jit
-def logit(mean: Any) -> Any:
+def logit(mean: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """log(mean / (1 - mean))."""
     return jnp.log(mean) - jnp.log1p(-mean)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def grid(rows: Any, image_shape: tuple[int, int], columns: int = 16, gap: int = 1) -> np.ndarray:
+def grid(rows: np.ndarray, image_shape: tuple[int, int], columns: int = 16, gap: int = 1) -> np.ndarray:
     """Tile rows as images into one array; the gaps are NaN."""
     images = np.asarray(rows, np.float64).reshape(-1, *image_shape)
     height, width = image_shape

@@ -13,22 +13,27 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .errors import DamagedFileError
 from .files import as_json, write_atomically
 
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+else:
+    Json = object  # run-time checks of types cannot follow a type that names itself
+"""what JSON can hold"""
 FORMAT_VERSION = 2
 """records from version 2 on must have their digest"""
 
 
-def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
+def write_record(path: str | os.PathLike[str], record: Mapping[str, object]) -> None:
     """Write a record with its digest, atomically."""
     whole = {"format_version": FORMAT_VERSION, **plain(record)}
     write_atomically(path, (json.dumps({**whole, "digest": _digest(whole)}, indent=1) + "\n").encode())
 
 
-def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_record(path: str | os.PathLike[str]) -> dict[str, Json]:
     """What `write_record` wrote, less version and digest; `DamagedFileError` if it was altered, `OSError` if it cannot be read."""
     try:
         record = json.loads(Path(path).read_bytes().decode())
@@ -43,7 +48,7 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     return record
 
 
-def append_line(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
+def append_line(path: str | os.PathLike[str], record: Mapping[str, object]) -> None:
     """Append a record as one line with its checksum, flushed to the disk: there whole or, after a failure, not at all.
 
     A last line that an earlier writer could not finish is removed first; a whole record that only lacks its end is completed.
@@ -70,7 +75,7 @@ def append_line(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None
             raise
 
 
-def read_lines(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], int]:
+def read_lines(path: str | os.PathLike[str]) -> tuple[list[dict[str, Json]], int]:
     """The records of a file that are whole, and the number of lines that are damaged. A line without an end may be just being written."""
     try:
         content = Path(path).read_bytes()
@@ -99,7 +104,7 @@ def _lines(content: bytes) -> tuple[list[bytes], list[bytes]]:
     return lines, [rest[:end]] if isinstance(record, dict) else []
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> dict[str, Json] | None:
     try:
         record = json.loads(line.decode())
     except (ValueError, RecursionError):
@@ -111,16 +116,16 @@ def _crc(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def _digest(record: Mapping[str, Any]) -> str:
+def _digest(record: Mapping[str, object]) -> str:
     return hashlib.sha256(as_json(record).encode()).hexdigest()
 
 
-def plain(record: Mapping[str, Any]) -> Any:
+def plain(record: Mapping[str, object]) -> dict[str, Json]:
     """A record as it is read back from JSON. JSON has no infinity: a number that is not finite is null."""
     return json.loads(json.dumps(_finite(dict(record)), default=str))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {str(name): _finite(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

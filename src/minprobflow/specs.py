@@ -23,12 +23,12 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from .arguments import shown
+from .arguments import meant, shown
 from .errors import InputError
 from .plugins import discover
 
 T = TypeVar("T", bound="Spec")
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 PLAIN = (bool, int, float, str, dict)  # what a file or a flag can state
 
 
@@ -41,10 +41,10 @@ class Setting(NamedTuple):
     choices: tuple[str, ...]
     others: bool
     """whether it may be something else: None, a function, an object"""
-    default: Any
+    default: object
     help: str
 
-    def check(self, value: Any, source: str) -> Any:
+    def check(self, value: object, source: str) -> object:
         """A value as a file states it, if it is of the right type; whole numbers count as real ones."""
         if self.others and not isinstance(value, (*PLAIN, list)):
             return value
@@ -106,7 +106,7 @@ def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function
     return fill
 
 
-def _kinds(hint: Any) -> tuple[tuple[type, ...], tuple[str, ...], bool]:
+def _kinds(hint: object) -> tuple[tuple[type, ...], tuple[str, ...], bool]:
     parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     choices = tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
     origins = {str if get_origin(part) is Literal else dict if get_origin(part) is Mapping else part for part in parts}
@@ -147,9 +147,9 @@ class Spec(ABC):
             raise InputError(f"two {cls.family}s are named {cls.name!r}, in {other.__module__} and {cls.__module__}: rename one")
         cls.known[cls.name] = cls
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """All settings, those of a setting that is itself a spec after its name: `find` with these gives an equal spec."""
-        flat: dict[str, Any] = {}
+        flat: dict[str, object] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             flat |= {field.name: value.name, **value.settings()} if isinstance(value, Spec) else {field.name: value}
@@ -167,7 +167,7 @@ class Spec(ABC):
         return list(cls.specs())
 
     @classmethod
-    def find(cls: type[T], chosen: str | T, settings: Mapping[str, Any], example: str) -> T:
+    def find(cls: type[T], chosen: str | T, settings: Mapping[str, object], example: str) -> T:
         """The member that is named or given, with these settings changed.
 
         Args:
@@ -181,8 +181,7 @@ class Spec(ABC):
             if not isinstance(chosen, str):
                 raise InputError(f"{family} is {shown(chosen)}: pass a name ({', '.join(known)}) or an object such as {example}")
             if chosen not in known:
-                close = difflib.get_close_matches(chosen.lower()[:100], known, 1)
-                hint = f" (did you mean {close[0]!r}?)" if close else ""
+                hint = meant(chosen.lower(), known)
                 raise InputError(f"unknown {family} {shown(chosen)}{hint}: the known {family}s are {', '.join(known)}")
         kind: type[T] = cls.known[chosen] if isinstance(chosen, str) else type(chosen)
         own = _taken(rest, kind)
@@ -199,6 +198,6 @@ class Spec(ABC):
         return spec
 
 
-def _taken(settings: dict[str, Any], spec: Spec | type[Spec]) -> dict[str, Any]:
+def _taken(settings: dict[str, object], spec: Spec | type[Spec]) -> dict[str, object]:
     """Those that are fields of the spec, removed from `settings`."""
     return {field.name: settings.pop(field.name) for field in dataclasses.fields(spec) if field.name in settings}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Num
@@ -22,7 +22,20 @@ MISSING_ROWS = (
 )
 
 
-def numbers(data: Any, name: str, wanted: str = "numbers", masked_as_nan: bool = False, remedy: str = MISSING_ROWS) -> Num[np.ndarray, ...]:
+@runtime_checkable
+class Sparse(Protocol):
+    """A sparse matrix, of whichever package."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    nnz: int
+
+    def toarray(self) -> np.ndarray: ...
+
+
+def numbers(
+    data: object, name: str, wanted: str = "numbers", masked_as_nan: bool = False, remedy: str = MISSING_ROWS
+) -> Num[np.ndarray, ...]:
     """`data` as an array of bool, integer or float, of any shape.
 
     Args:
@@ -44,7 +57,7 @@ def numbers(data: Any, name: str, wanted: str = "numbers", masked_as_nan: bool =
     return np.asarray(array)
 
 
-def table(data: Any, name: str, wanted: str = "numbers") -> Num[np.ndarray, "n width"] | Bool[np.ndarray, "n width"]:
+def table(data: object, name: str, wanted: str = "numbers") -> Num[np.ndarray, "n width"] | Bool[np.ndarray, "n width"]:
     """`data` as rows of numbers: two axes, at least one entry, nothing masked."""
     array = numbers(data, name, wanted)
     if array.ndim != 2:
@@ -57,7 +70,7 @@ def table(data: Any, name: str, wanted: str = "numbers") -> Num[np.ndarray, "n w
     return array
 
 
-def refuse_masked(array: Any, name: str, remedy: str = MISSING_ROWS) -> None:
+def refuse_masked(array: object, name: str, remedy: str = MISSING_ROWS) -> None:
     """Raise if `array` is a masked array with a masked entry: numpy drops the mask without a word when it converts one."""
     if isinstance(array, np.ma.MaskedArray):
         _refuse_at(np.ma.getmaskarray(array), name, "masked", remedy)
@@ -94,12 +107,12 @@ def refuse_first(wrong: np.ndarray, array: np.ndarray, name: str, why: str) -> N
         raise InputError(f"{name} has {array[row, column]} at row {row}, column {column}{why}")
 
 
-def _array(data: Any, name: str, wanted: str) -> np.ndarray:
+def _array(data: object, name: str, wanted: str) -> np.ndarray:
     if data is None or isinstance(data, str | bytes):
         raise InputError(f"{name} is {'None' if data is None else f'the text {data[:40]!r}'}: pass {wanted}, as an array or a nested list")
     if isinstance(data, tuple) and {"train", "valid", "test"} <= set(getattr(data, "_fields", ())):
         raise InputError(f"{name} is a whole data set with three parts: pass one part, such as dataset.train")
-    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+    if isinstance(data, Sparse):
         return _dense(data, name)
     try:
         rows_masked = isinstance(data, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in data)
@@ -112,7 +125,7 @@ def _array(data: Any, name: str, wanted: str) -> np.ndarray:
         raise InputError(f"{name} {why}: pass {wanted}, as an array or as a list of rows of equal length") from problem
 
 
-def _dense(data: Any, name: str) -> np.ndarray:
+def _dense(data: Sparse, name: str) -> np.ndarray:
     size = int(np.prod([int(n) for n in data.shape], dtype=object)) * data.dtype.itemsize
     if size > DENSE_BYTES:
         raise InputError(
@@ -122,7 +135,7 @@ def _dense(data: Any, name: str) -> np.ndarray:
     return np.asarray(data.toarray())
 
 
-def _kinds(data: Any, array: np.ndarray) -> str:
+def _kinds(data: object, array: np.ndarray) -> str:
     """What an array that does not hold numbers holds; of a DataFrame, in which columns."""
     if hasattr(data, "columns") and hasattr(data, "dtypes"):
         wrong = [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import InputError
-from .flags import Groups, Json, Quiet, Seed, Which, grouped, with_settings
+from .flags import AsJson, Groups, Quiet, Seed, Which, grouped, with_settings
 
 HELP = """Compare runs on their test data: log-likelihood with its error, and the paired difference to the first run.
 
@@ -30,11 +30,11 @@ def groups() -> Groups:
 
 def compare(
     places: Annotated[list[str], typer.Argument(metavar="RUN RUN ...", help="run folders trained on the same data")],
-    settings: dict[str, Any],
+    settings: dict[str, object],
     method: Annotated[str, typer.Option(help="auto, exact or ais")] = "auto",
     which: Which = "best",
     seed: Seed = 0,
-    as_json: Json = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare runs."""

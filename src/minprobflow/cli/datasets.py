@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
 from .endings import stoppable
-from .flags import Json, Quiet
+from .flags import AsJson, Quiet
 
 if TYPE_CHECKING:
     from ..data import DatasetSpec
@@ -21,7 +21,7 @@ Name = Annotated[str, typer.Argument(help="a data set's name")]
 
 
 @app.callback()
-def list_datasets(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+def list_datasets(context: typer.Context, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Name, size, whether its files are in the data folder."""
     if context.invoked_subcommand is not None:
         return
@@ -39,7 +39,7 @@ def list_datasets(context: typer.Context, as_json: Json = False, quiet: Quiet = 
 
 
 @app.command()
-def info(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
+def info(name: Name, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """What it is, its options, its files and their checksums."""
     from ..data import options
     from ..data.folder import data_folder
@@ -67,7 +67,7 @@ def info(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
 
 @app.command()
 @stoppable
-def fetch(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
+def fetch(name: Name, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Download its files if they are not there, and check them."""
     from ..data import load_dataset
 
@@ -88,7 +88,7 @@ def _spec(name: str) -> DatasetSpec:
     return known[name]
 
 
-def _record(spec: DatasetSpec) -> dict[str, Any]:
+def _record(spec: DatasetSpec) -> dict[str, object]:
     return {"name": spec.name, "about": spec.about, "sizes": spec.sizes, "width": spec.width, "state": _state(spec)}
 
 

@@ -10,11 +10,15 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..errors import InputError, TrainingDiverged
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Terminated(KeyboardInterrupt):
@@ -29,11 +33,11 @@ def prepare_streams() -> None:
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
 
 
-def stoppable(command: Command) -> Command:
+def stoppable(command: Callable[P, R]) -> Callable[P, R]:
     """Say where a command stopped and how to continue when it is interrupted; a note on the exception says it better than the default."""
 
     @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> Any:
+    def run(*arguments: P.args, **options: P.kwargs) -> R:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _terminate)
         sys.unraisablehook = _deliver_again
@@ -47,7 +51,7 @@ def stoppable(command: Command) -> Command:
         finally:
             sys.unraisablehook = sys.__unraisablehook__
 
-    return run  # type: ignore[return-value]
+    return run
 
 
 @contextmanager
@@ -92,7 +96,7 @@ def _notes(problem: BaseException) -> list[str]:
     return getattr(problem, "__notes__", [])
 
 
-def _deliver_again(dropped: Any) -> None:
+def _deliver_again(dropped: UnraisableHookArgs) -> None:
     """Python drops an interrupt that arrives in a callback of the garbage collector, of which JAX has one: send it again."""
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)

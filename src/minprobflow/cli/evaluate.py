@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
-from .flags import Groups, Json, Quiet, Seed, Which, grouped, with_settings
+from .flags import AsJson, Groups, Quiet, Seed, Which, grouped, with_settings
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from ..runs.evaluate import Evaluation, Figures
 
 HELP = """Evaluate a run folder on its test data, or a .safetensors file on the rows of a file, in nats per example.
 
@@ -36,7 +38,7 @@ def groups() -> Groups:
 
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="RUN|MODEL.safetensors", help="a run folder or a model file")],
-    settings: dict[str, Any],
+    settings: dict[str, object],
     data: Annotated[str | None, typer.Option(metavar="FILE", help=f"{FILE}; by default a run's test data")] = None,
     base_data: Annotated[
         str | None,
@@ -47,7 +49,7 @@ def evaluate(
     method: Annotated[str, typer.Option(help="auto, exact, ais, csl or pseudo")] = "auto",
     which: Which = "best",
     seed: Seed = 0,
-    as_json: Json = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Evaluate a model on data."""
@@ -72,7 +74,7 @@ def evaluate(
 build = with_settings(evaluate, HELP, groups)
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
+def _lines(found: Evaluation) -> list[str]:
     """An evaluation in words."""
     value, spread = found["log_likelihood"], found["settings"]["stderr_over_examples"]
     lines = [f"log Z           {_figures(found['log_partition'])}"] if found["log_partition"] else []
@@ -86,10 +88,9 @@ def _lines(found: dict[str, Any]) -> list[str]:
     return lines + [f"                - {warning}" for warning in found["warnings"]]
 
 
-def _figures(found: dict[str, float | None]) -> str:
-    value, stderr, lower, upper = (
-        "unbounded" if found[name] is None else f"{found[name]:.3f}" for name in ("value", "stderr", "lower", "upper")
-    )
+def _figures(found: Figures) -> str:
+    figures = (found["value"], found["stderr"], found["lower"], found["upper"])
+    value, stderr, lower, upper = ("unbounded" if figure is None else f"{figure:.3f}" for figure in figures)
     return f"{value} +- {stderr} nats, 95% [{lower}, {upper}]"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Groups = Mapping[str, Mapping[str, list["Setting"]]]
 """by the title of a group: settings by name, each as the specs that have it define it"""
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="no progress on standard error")]
 Seed = Annotated[int, typer.Option(min=0, help="all random numbers follow from it")]
 Which = Annotated[str, typer.Option("--model", help="best or last model of a run")]
@@ -42,22 +42,22 @@ class GroupedCommand(TyperCommand):
 class Commands(TyperGroup):
     """The command line. A command with flags made from settings is built when it is used, so that `--help` is quick."""
 
-    made: dict[str, Callable[[], Any]] = {}  # noqa: RUF012
+    made: dict[str, Callable[[], object]] = {}  # noqa: RUF012
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # of click, or of the copy in newer typer
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.made[name]() if name in self.made else command, rest
 
 
-def with_settings(command: Callable[..., None], help_text: str, groups: Callable[[], Groups]) -> Callable[[], Any]:
+def with_settings(command: Callable[..., None], help_text: str, groups: Callable[[], Groups]) -> Callable[[], object]:
     """Builds a command: `command(..., settings)` with a flag for every setting in `groups()`; those given come as `settings`."""
 
-    def build() -> Any:
+    def build() -> object:
         found = groups()
         own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "settings"]
         flags = {name: having for settings in found.values() for name, having in settings.items()}
 
-        def run(**given: Any) -> None:
+        def run(**given: object) -> None:
             settings = {name: _value(name, given.pop(name), having) for name, having in flags.items()}
             command(**given, settings={name: value for name, value in settings.items() if value is not None})
 
@@ -102,7 +102,7 @@ def _help(having: list[Setting]) -> str:
     return f"{told}  [default: {default}]" if default not in (None, {}) and not isinstance(default, bool) else told
 
 
-def _value(name: str, value: Any, having: list[Setting]) -> Any:
+def _value(name: str, value: object, having: list[Setting]) -> object:
     """What a flag states: text that may also be a number is one if it looks like one."""
     kinds = {kind for setting in having for kind in setting.kinds}
     if isinstance(value, str) and kinds - {str}:

@@ -11,7 +11,7 @@ import typer
 from ..errors import InputError
 from ..progress import Report
 from .endings import write_output
-from .flags import Json, Quiet
+from .flags import AsJson, Quiet
 
 HELP = """Write one HTML page about a run folder, or about several side by side.
 
@@ -29,7 +29,7 @@ Examples:
 def report(
     places: Annotated[list[str], typer.Argument(metavar="RUN [RUN ...]", help="run folders")],
     out: Annotated[str, typer.Option(metavar="FILE", help="where the page goes")] = "report.html",
-    as_json: Json = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a page about runs."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
 from .endings import write_output
-from .flags import Json, Quiet, Seed, Which
+from .flags import AsJson, Quiet, Seed, Which
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ def sample(
         str | None, typer.Option(metavar="LETTERS", help="of sequences, the gap first; by default that of the run's data, or of proteins")
     ] = None,
     seed: Seed = 0,
-    as_json: Json = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw samples."""
@@ -113,12 +113,13 @@ def _start(place: str, start: str, n: int, seed: int, is_run: bool) -> np.ndarra
     if start not in ("data", "particles") or not is_run:
         raise InputError(f"--start {start}: use noise; or data or particles with a run folder")
     if start == "data":
-        rows: Any = open_data(place).test
+        rows = open_data(place).test
     else:
-        rows = getattr(open_state(place).rule, "states", None)
-        if rows is None:
+        particles = getattr(open_state(place).rule, "states", None)
+        if particles is None:
             raise InputError(f"the rule of {place} keeps no particles: use --start noise or data")
-    return np.asarray(rows)[np.random.default_rng(seed).choice(len(rows), size=n, replace=n > len(rows))]
+        rows = np.asarray(particles)
+    return rows[np.random.default_rng(seed).choice(len(rows), size=n, replace=n > len(rows))]
 
 
 def _mask(clamp: str, shape: tuple[int, int] | None, model: Model) -> np.ndarray:

@@ -6,15 +6,16 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
-from .flags import Groups, Json, Quiet, grouped, with_settings
+from .flags import AsJson, Groups, Quiet, grouped, with_settings
 
 if TYPE_CHECKING:
     from ..runs import RunFolder
+    from ..runs.train import Summary
     from ..train import Config
 
 HELP = """Train a model; everything about the run is left in a folder.
@@ -69,7 +70,7 @@ def groups() -> Groups:
 
 
 def train(
-    settings: dict[str, Any],
+    settings: dict[str, object],
     data_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,7 +82,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="continue the run in --out")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run that is in --out")] = False,
     quiet: Quiet = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a model."""
     from ..runs import RunFolder, train_run
@@ -118,7 +119,7 @@ def train(
 build = with_settings(train, HELP, groups)
 
 
-def result_lines(summary: dict[str, Any]) -> list[str]:
+def result_lines(summary: Summary) -> list[str]:
     """The end of a run in words, from its summary."""
     place, last = summary["run"], summary["last"]
     lines = [f"run       {place}"]
@@ -152,7 +153,7 @@ def _how_to_continue(folder: RunFolder, config: Config) -> str:
     return f"{where}; continue with: minprobflow train --resume --out {shlex.quote(str(folder.path))}"
 
 
-def _option(text: str) -> tuple[str, Any]:
+def _option(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError(f"--data-option {text}: write it as NAME=VALUE")

@@ -42,13 +42,13 @@ def in_three(
     parts: Sequence[np.ndarray],
     image_shape: tuple[int, int] | None,
     source: str,
-    sha256: dict[str, str] | None = None,
+    files: Sequence[SourceFile] = (),
     classes: Sequence[np.ndarray] | None = None,
 ) -> Dataset:
-    """A data set from lists of its three parts."""
+    """A data set from lists of its three parts; `files` are those that it came from."""
     train, valid, test = parts
     labels = None if classes is None else Labels(classes[0], classes[1], classes[2])
-    return Dataset(name, train, valid, test, image_shape, source, sha256 or {}, labels)
+    return Dataset(name, train, valid, test, image_shape, source, {file.name: file.sha256 for file in files}, labels)
 
 
 class SourceFile(NamedTuple):

@@ -37,7 +37,7 @@ def load(polarity: Literal["original", "inverted"] = "original", orientation: Li
     classes = [content[f"{part}_labels"].ravel().astype(np.int64) for part in ("train", "val", "test")]
     meaning = "0 = object, 1 = background" if polarity == "original" else "0 = background, 1 = object"
     source = f"the author's split 1, {meaning}, {orientation}"
-    return in_three("caltech101-silhouettes", parts, (28, 28), source, {FILE.name: FILE.sha256}, classes)
+    return in_three("caltech101-silhouettes", parts, (28, 28), source, [FILE], classes)
 
 
 register(DatasetSpec("caltech101-silhouettes", "outlines of objects of 101 kinds", (4_100, 2_264, 2_307), 784, (FILE,), load))

@@ -71,7 +71,7 @@ def load(name: str) -> Dataset:
         text = gzip.decompress(content) if chosen is packed else content
         bits = np.frombuffer(text, np.uint8)[::2] - ord("0")  # "0,1,...,0\n": every second byte is a digit
         parts.append(bits.reshape(-1, WIDTHS[name]))
-    return in_three(name, parts, None, f"{name} of arranger1044/DEBD, published split", {file.name: file.sha256 for file in chosen})
+    return in_three(name, parts, None, f"{name} of arranger1044/DEBD, published split", chosen)
 
 
 for _name in SUMS:

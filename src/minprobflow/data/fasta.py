@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import string
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Num, UInt8
@@ -126,7 +126,7 @@ def as_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> list[s
     return ["".join(row) for row in letters[values.astype(np.intp)]]
 
 
-def _values(alphabet: Any) -> UInt8[np.ndarray, " 256"]:
+def _values(alphabet: object) -> UInt8[np.ndarray, " 256"]:
     """The value of each letter by its code; `OTHER` for what is not in the alphabet."""
     if not isinstance(alphabet, str) or not 2 <= len(alphabet) < OTHER:
         size = f"of length {len(alphabet)}" if isinstance(alphabet, str) else repr(alphabet)

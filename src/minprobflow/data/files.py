@@ -8,7 +8,6 @@ import os
 import struct
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def existing(name: str | os.PathLike[str]) -> Path:
     return file
 
 
-def text_path(name: Any) -> str:
+def text_path(name: object) -> str:
     """A path as text."""
     text = os.fspath(name) if isinstance(name, str | os.PathLike) else None
     if not isinstance(text, str):
@@ -89,7 +88,7 @@ def text_path(name: Any) -> str:
     return text
 
 
-def shown(name: Any) -> str:
+def shown(name: object) -> str:
     """A name as messages show it: cut if it is long, escaped if it does not print."""
     text = str(name) if isinstance(name, str | os.PathLike) else repr(name)
     cut = text if len(text) <= 200 else f"{text[:60]}... ({len(text):,} characters)"

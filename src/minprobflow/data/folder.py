@@ -24,12 +24,12 @@ def is_present(file: SourceFile) -> bool:
     return (data_folder() / file.name).is_file()
 
 
-def locate(file: SourceFile, download: bool = True) -> Path:
+def locate(file: SourceFile) -> Path:
     """The path of a file whose content has the published checksum; downloaded if it is not there."""
     path = data_folder() / file.name
     if not path.is_file():
-        if not (download and file.urls):
-            raise DataMissingError(_missing(file, "it cannot be downloaded" if download else "downloading is off"))
+        if not file.urls:
+            raise DataMissingError(_missing(file, "it cannot be downloaded"))
         _download(file, path)
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != file.sha256:

@@ -7,17 +7,17 @@ stands in the section "Args:" of the docstring.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import reprlib
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
+from ..arguments import meant
 from ..errors import InputError
 
 
@@ -37,30 +37,28 @@ class Option(NamedTuple):
 
     name: str
     type: str
-    default: Any
+    default: object
     meaning: str
 
 
-def declared(load: Callable[..., Any]) -> list[Option]:
+def declared(load: Callable[..., object]) -> list[Option]:
     """The options of a loader: name, type in words, default, meaning."""
     hints, meanings = _hints(load), _meanings(inspect.getdoc(_function(load)) or "")
     return [
-        Option(p.name, _in_words(hints.get(p.name, Any)), None if p.default is p.empty else p.default, meanings.get(p.name, ""))
+        Option(p.name, _in_words(hints.get(p.name, object)), None if p.default is p.empty else p.default, meanings.get(p.name, ""))
         for p in _parameters(load)
     ]
 
 
-def converted(load: Callable[..., Any], given: dict[str, Any], name: str) -> dict[str, Any]:
+def converted(load: Callable[..., object], given: dict[str, object], name: str) -> dict[str, object]:
     """The given options in the types that the loader declares; raises on one that it does not have or that does not convert."""
     known, hints = [p.name for p in _parameters(load)], _hints(load)
     for unknown in sorted(given.keys() - set(known)):
-        near = difflib.get_close_matches(unknown, known, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InputError(f"{name} has no option {unknown!r}{hint}: it has {', '.join(known) or 'none'}")
-    return {option: _convert(value, hints.get(option, Any), option, name) for option, value in given.items()}
+        raise InputError(f"{name} has no option {unknown!r}{meant(unknown, known)}: it has {', '.join(known) or 'none'}")
+    return {option: _convert(value, hints.get(option, object), option, name) for option, value in given.items()}
 
 
-def both_spellings(option: str, value: Any) -> str:
+def both_spellings(option: str, value: object) -> str:
     """An option as Python and as the command line spell it.
 
     >>> both_spellings("labels", "first")
@@ -70,37 +68,37 @@ def both_spellings(option: str, value: Any) -> str:
     return f"{option}={text if isinstance(value, float) else repr(value)} (on the command line: --data-option {option}={text})"
 
 
-def _function(load: Callable[..., Any]) -> Callable[..., Any]:
+def _function(load: Callable[..., object]) -> Callable[..., object]:
     return getattr(load, "func", load)  # of a functools.partial
 
 
-def _hints(load: Callable[..., Any]) -> dict[str, Any]:
+def _hints(load: Callable[..., object]) -> dict[str, object]:
     return typing.get_type_hints(_function(load), include_extras=True)
 
 
-def _parameters(load: Callable[..., Any]) -> list[inspect.Parameter]:
+def _parameters(load: Callable[..., object]) -> list[inspect.Parameter]:
     return list(inspect.signature(load).parameters.values())
 
 
-def _convert(value: Any, wanted: Any, option: str, name: str) -> Any:
+def _convert(value: object, wanted: object, option: str, name: str) -> object:
     try:
         return _as(_unquoted(value) if isinstance(value, str) else value, wanted)
     except (TypeError, ValueError, OverflowError, AttributeError) as problem:
         raise InputError(f"option {option}={_shown(value)} of {name}: expected {_in_words(wanted)}") from problem
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         return reprlib.repr(value)
     except ValueError:  # an integer of thousands of digits
         return type(value).__name__
 
 
-def _as(value: Any, wanted: Any) -> Any:
+def _as(value: object, wanted: object) -> object:
     """`value` as the wanted type, or a ValueError or TypeError."""
     origin, choices = get_origin(wanted), get_args(wanted)
     if origin is Annotated:
-        number = _as(value, choices[0])
+        number = _as_int(value)
         if not choices[1].low <= number <= choices[1].high:
             raise ValueError
         return number
@@ -114,19 +112,19 @@ def _as(value: Any, wanted: Any) -> Any:
         return value
     if origin is tuple:
         return _as_tuple(value, choices)
-    return {bool: _as_bool, int: _as_int, float: _as_float, str: _as_text}.get(wanted, lambda x: x)(value)
+    plain: dict[object, Callable[[object], object]] = {bool: _as_bool, int: _as_int, float: _as_float, str: _as_text}
+    return plain.get(wanted, lambda x: x)(value)
 
 
-def _as_bool(value: Any) -> bool:
+def _as_bool(value: object) -> bool:
     if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
         return bool(value)
-    word = value.lower()
-    if word not in YES + NO:
+    if not isinstance(value, str) or value.lower() not in YES + NO:
         raise ValueError
-    return word in YES
+    return value.lower() in YES
 
 
-def _as_int(value: Any) -> int:
+def _as_int(value: object) -> int:
     if isinstance(value, float | np.floating) and float(value).is_integer():  # 1e3 in a configuration file
         return int(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer | str):
@@ -134,7 +132,7 @@ def _as_int(value: Any) -> int:
     return int(value)
 
 
-def _as_float(value: Any) -> float:
+def _as_float(value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number | str):
         raise TypeError
     number = float(value)
@@ -143,13 +141,13 @@ def _as_float(value: Any) -> float:
     return number
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _as_tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+def _as_tuple(value: object, kinds: tuple[object, ...]) -> tuple[object, ...]:
     if isinstance(value, str):
         value = [part.strip() for part in value.strip("()[] ").split(",")]
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != len(kinds):
@@ -162,7 +160,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def _in_words(wanted: Any) -> str:
+def _in_words(wanted: object) -> str:
     origin, choices = get_origin(wanted), get_args(wanted)
     if origin is Annotated:
         high = choices[1].high
@@ -173,7 +171,7 @@ def _in_words(wanted: Any) -> str:
         return ", ".join(choices[:-1]) + f" or {choices[-1]}"
     if origin is tuple:
         return f"{len(choices)} finite numbers, such as 0.8,0.1,0.1" if set(choices) == {float} else f"{len(choices)} values"
-    names = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
+    names: dict[object, str] = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
     return names.get(wanted, "a value")
 
 

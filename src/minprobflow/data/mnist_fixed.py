@@ -23,15 +23,15 @@ FILES = tuple(
 
 def load() -> Dataset:
     """From one archive of the three parts if it is there, else from the published text files."""
-    if is_present(ARCHIVE):
+    packed = is_present(ARCHIVE)
+    if packed:
         with np.load(io.BytesIO(locate(ARCHIVE).read_bytes())) as arrays:
             parts = [np.asarray(arrays[part], np.uint8) for part in ("train", "valid", "test")]
-        sums = {ARCHIVE.name: ARCHIVE.sha256}
     else:
         # "0 1 ... 0\n": every second byte is a digit
         parts = [np.frombuffer(locate(file).read_bytes(), np.uint8)[::2].reshape(-1, 784) - ord("0") for file in FILES]
-        sums = {file.name: file.sha256 for file in FILES}
-    return in_three("mnist-fixed", parts, (28, 28), "Larochelle's fixed binarisation; rows are not in the order of MNIST's files", sums)
+    source = "Larochelle's fixed binarisation; rows are not in the order of MNIST's files"
+    return in_three("mnist-fixed", parts, (28, 28), source, [ARCHIVE] if packed else FILES)
 
 
 register(

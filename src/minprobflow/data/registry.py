@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from ..arguments import meant
 from ..errors import InputError
 from ..plugins import discover
 from ..tables import within_memory
@@ -24,7 +23,7 @@ def datasets() -> dict[str, DatasetSpec]:
     return dict(sorted(REGISTRY.items()))
 
 
-def load_dataset(name: str | os.PathLike[str], **options: Any) -> Dataset:
+def load_dataset(name: str | os.PathLike[str], **options: object) -> Dataset:
     """Load a data set by its name, or the rows of a file.
 
     Packed files (.gz, .npz, .mat) may unpack to at most 4 GiB or half of the memory, whichever is smaller; the environment variable
@@ -56,22 +55,22 @@ def options(name: str | os.PathLike[str] | None = None) -> list[Option]:
     return declared(partial(from_file, "") if name is None else _loader(name)[0])
 
 
-def is_file(name: str | os.PathLike[str]) -> bool:
+def is_file(name: object) -> bool:
     """Whether this names a file, not a data set."""
     text = text_path(name)
     return not isinstance(name, str) or (text not in datasets() and (any(mark in text for mark in "./\\:\0") or _exists(text)))
 
 
-def _loader(name: Any) -> tuple[Callable[..., Dataset], str]:
+def _loader(name: object) -> tuple[Callable[..., Dataset], str]:
     """What loads it, and what messages call it."""
     known, text = datasets(), text_path(name)
     if isinstance(name, str) and name in known:
         return known[name].load, f"data set {name!r}"
     if is_file(name):
         return partial(from_file, text), shown(text)
-    near = difflib.get_close_matches(text[:100], known, 1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise InputError(f"unknown data set {shown(repr(text))}{hint}: the known ones are {', '.join(known)}; or give the path of a file")
+    raise InputError(
+        f"unknown data set {shown(repr(text))}{meant(text, known)}: the known ones are {', '.join(known)}; or give the path of a file"
+    )
 
 
 def _exists(path: str) -> bool:

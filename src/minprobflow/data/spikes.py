@@ -17,7 +17,7 @@ def load() -> Dataset:
     with np.load(io.BytesIO(locate(FILE).read_bytes())) as arrays:
         spikes = np.asarray(arrays["spikes"], np.uint8)
     source = "spikes50 of example50.mat in orimaoz/maxent_toolbox (MIT licence); 1 is a spike"
-    return in_three("spikes", np.split(spikes, [30_000, 35_000]), None, source, {FILE.name: FILE.sha256})
+    return in_three("spikes", np.split(spikes, [30_000, 35_000]), None, source, [FILE])
 
 
 register(DatasetSpec("spikes", "spikes of 50 neurons, a row a time bin", (30_000, 5_000, 5_000), 50, (FILE,), load))

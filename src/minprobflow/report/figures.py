@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -23,10 +23,13 @@ from matplotlib.ticker import MaxNLocator
 
 from .. import pictures
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 COLOURS = ("#3b82e0", "#e0801f", "#27a567", "#a066d8", "#d94f70", "#1fa3b5", "#8f8a1c", "#8a7a70")
 INK = "#010203"  # stands for the page's text colour
 SIZE = (4.4, 2.9)  # inches; a letter of 10 points is one of 10 pixels or more on a screen of 400
-STYLE: Any = {
+STYLE: dict[RcKeyType, object] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.family": "sans-serif",
@@ -98,14 +101,14 @@ def curves(
     return _svg(name, alt, draw)
 
 
-def histogram(name: str, alt: str, counts: Any, edges: Any, x_label: str, y_label: str) -> Markup:
+def histogram(name: str, alt: str, counts: np.ndarray, edges: np.ndarray, x_label: str, y_label: str) -> Markup:
     """Bars between edges."""
 
     def draw(axes: Axes) -> None:
-        axes.stairs(np.asarray(counts), np.asarray(edges), fill=True, color=COLOURS[0], alpha=0.8)
+        axes.stairs(counts, edges, fill=True, color=COLOURS[0], alpha=0.8)
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=np.asarray(counts).dtype.kind == "i"))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=counts.dtype.kind == "i"))
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
 
@@ -126,7 +129,7 @@ def picture(alt: str, rows: np.ndarray, image_shape: tuple[int, int], columns: i
     return Markup(f'<img alt="{escape(alt)}" width="{width * times}" height="{height * times}" src="data:image/png;base64,{encoded}">')
 
 
-def _svg(name: str, alt: str, draw: Any) -> Markup:
+def _svg(name: str, alt: str, draw: Callable[[Axes], None]) -> Markup:
     """Draw on axes of the page's style; `name` makes the figure's inner names differ from those of the page's others."""
     buffer = io.StringIO()
     with mpl.rc_context({**STYLE, "svg.hashsalt": name}):

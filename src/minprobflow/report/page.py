@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -34,12 +33,12 @@ def page(runs: Sequence[RunRecord]) -> str:
     return environment.from_string(PAGE).render(runs=sections, shared=shared, several_data=several_data)
 
 
-def number(value: Any, digits: int = 3) -> str:
+def number(value: float | None, digits: int = 3) -> str:
     """A figure as the page shows it; an open bound has none."""
     return "unbounded" if value is None else f"{value:.{digits}f}"
 
 
-def _run(run: RunRecord, index: int) -> dict[str, Any]:
+def _run(run: RunRecord, index: int) -> dict[str, object]:
     found, value = run.evaluation, run.evaluation["log_likelihood"]
     spread = found["settings"].get("stderr_over_examples")
     energies = [run.diagnostics.get(f"free_energy_{part}") for part in ("valid", "train")]
@@ -54,7 +53,7 @@ def _run(run: RunRecord, index: int) -> dict[str, Any]:
         "interval": f"[{number(value['lower'])}, {number(value['upper'])}]",
         "part": found["part"],
         "n": f"{value['n']:,}",
-        "spread": None if spread is None else number(1.96 * spread, 2),
+        "spread": number(1.96 * spread, 2) if isinstance(spread, float) else None,
         "method": found["method"],
         "verdict": found["verdict"],
         "tone": {"trusted": "good", "wide": "fair"}.get(found["verdict"], "bad"),
@@ -93,7 +92,7 @@ def _mixing(run: RunRecord) -> Markup:
     return Markup(text + told).format(f"{float(arrays['autocorrelation_time']):.1f}", int(arrays["chains"]), length)
 
 
-def _rows(record: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def _rows(record: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
     """Names and values of a record, the nested ones with their names joined."""
     rows: list[tuple[str, str]] = []
     for name, value in record.items():
@@ -105,7 +104,7 @@ def _rows(record: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return rows
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return f"{value:.6g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)

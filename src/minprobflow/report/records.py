@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..progress import Report
+from ..records import Json
 from ..runs import RunFolder
 from ..runs.diagnostics import diagnose
+from ..runs.evaluate import Evaluation
+from ..runs.folder import EpochRecord
 
 
 @dataclass(frozen=True)
@@ -18,16 +20,16 @@ class RunRecord:
     """A run's records. What an unfinished run does not have yet is empty."""
 
     name: str
-    config: dict[str, Any]
-    metrics: list[dict[str, Any]]
-    summary: dict[str, Any]
-    environment: dict[str, Any]
-    evaluation: dict[str, Any]
+    config: dict[str, object]
+    metrics: list[EpochRecord]
+    summary: dict[str, Json]
+    environment: dict[str, Json]
+    evaluation: Evaluation
     diagnostics: dict[str, np.ndarray]
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
         """Epochs and values of a metric, where it was recorded."""
-        points = [(int(r["epoch"]), float(r[name])) for r in self.metrics if isinstance(r.get(name), int | float)]
+        points = [(r["epoch"], float(value)) for r in self.metrics if isinstance(value := r.get(name), int | float)]
         return [epoch for epoch, _ in points], [value for _, value in points]
 
     @property

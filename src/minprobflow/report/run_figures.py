@@ -55,20 +55,22 @@ def training(run: RunRecord, index: int) -> list[Shown]:
 
 def compared(runs: Sequence[RunRecord]) -> list[Shown]:
     """The curves of several runs in shared axes."""
-    lines = [Series(*run.curve("valid"), colour(i), i >= len(COLOURS), _band(run)) for i, run in enumerate(runs)]
-    alt = "Validation log-likelihood over epochs: " + "; ".join(f"run {i + 1} {_span(line.y)}" for i, line in enumerate(lines))
-    band = "; bands are ±1.96 standard errors of the estimates" if any(line.band for line in lines) else ""
-    shown = [Shown("Validation log-likelihood", f"higher is better{band}", curves("all-likelihood", alt, lines, "epoch", "nats"))]
-    for name, (title, caption, label) in METRICS.items():
-        lines = [Series(*run.curve(name), colour(i), i >= len(COLOURS)) for i, run in enumerate(runs)]
-        alt = f"{title} over epochs: " + "; ".join(f"run {i + 1} {_span(line.y)}" for i, line in enumerate(lines))
-        shown.append(Shown(title, caption, curves(f"all-{name}", alt, lines, "epoch", label)))
-    lines = [Series(*_gap(run), colour(i), i >= len(COLOURS)) for i, run in enumerate(runs)]
-    alt = "Free-energy gap over epochs: " + "; ".join(f"run {i + 1} {_span(line.y)}" for i, line in enumerate(lines))
-    shown.append(
-        Shown("Free-energy gap", "validation less training: growing means overfitting", curves("all-gap", alt, lines, "epoch", "nats"))
-    )
-    return shown
+    valid = [_of_run(i, run.curve("valid"), _band(run)) for i, run in enumerate(runs)]
+    band = "; bands are ±1.96 standard errors of the estimates" if any(line.band for line in valid) else ""
+    shown = [_shared("likelihood", "Validation log-likelihood", f"higher is better{band}", "nats", valid)]
+    for name, told in METRICS.items():
+        shown.append(_shared(name, *told, [_of_run(i, run.curve(name)) for i, run in enumerate(runs)]))
+    gaps = [_of_run(i, _gap(run)) for i, run in enumerate(runs)]
+    return [*shown, _shared("gap", "Free-energy gap", "validation less training: growing means overfitting", "nats", gaps)]
+
+
+def _of_run(index: int, points: tuple[list[int], list[float]], band: list[float] | None = None) -> Series:
+    return Series(*points, colour(index), index >= len(COLOURS), band)
+
+
+def _shared(name: str, title: str, caption: str, label: str, lines: list[Series]) -> Shown:
+    alt = f"{title} over epochs: " + "; ".join(f"run {i + 1} {_span(line.y)}" for i, line in enumerate(lines))
+    return Shown(title, caption, curves(f"all-{name}", alt, lines, "epoch", label))
 
 
 def samples(run: RunRecord) -> list[tuple[str, list[tuple[str, Markup]]]]:

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from ..models.base import Latent, Model
 from ..progress import Report
 from ..records import read_record, write_record
 from . import mixing
-from .evaluate import evaluate
+from .evaluate import Evaluation, evaluate
 from .folder import RunFolder
 from .open import open_data, open_model
 from .validation import ROWS
@@ -38,7 +38,7 @@ BURN_IN = 1000  # steps before the autocorrelation is taken
 NEEDED = ("part", "log_likelihood", "method", "verdict", "warnings", "settings", "log_partition")
 
 
-def diagnose(place: str | os.PathLike[str], progress: Report | None = None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def diagnose(place: str | os.PathLike[str], progress: Report | None = None) -> tuple[Evaluation, dict[str, np.ndarray]]:
     """The evaluation and diagnostics of a run's best model: as kept in its folder, else computed and kept there.
 
     What is kept is used if it is whole and of the best model as it is. A folder that cannot be written to is a warning.
@@ -59,10 +59,10 @@ def diagnose(place: str | os.PathLike[str], progress: Report | None = None) -> t
     return evaluation, arrays
 
 
-def read_evaluation(place: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any] | None:
+def read_evaluation(place: str | os.PathLike[str], digest: str | None = None) -> Evaluation | None:
     """The evaluation of the best model (or that with this digest); None if it is not there or damaged."""
     try:
-        record = read_record(Path(place) / EVALUATION)
+        record = cast(Evaluation, read_record(Path(place) / EVALUATION))
     except (OSError, DamagedFileError):
         return None
     wanted = _model_digest(RunFolder(place)) if digest is None else digest
@@ -79,7 +79,7 @@ def read_diagnostics(place: str | os.PathLike[str], digest: str | None = None) -
     return arrays if metadata["kind"] == KIND and metadata.get("model_sha256") == wanted else None
 
 
-def keep_evaluation(place: str | os.PathLike[str], record: dict[str, Any]) -> None:
+def keep_evaluation(place: str | os.PathLike[str], record: Evaluation) -> None:
     """Keep an evaluation of a run's best model on its test data, for its report. A folder that cannot be written to is a warning."""
     folder = RunFolder(place)
     _keep(folder.path / EVALUATION, lambda file: write_record(file, {"model_sha256": _model_digest(folder), **record}))
@@ -96,7 +96,7 @@ def _model_digest(folder: RunFolder) -> str:
     return hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
 
 
-def _evaluation(model: Model, data: Dataset, digest: str, progress: Report | None) -> dict[str, Any]:
+def _evaluation(model: Model, data: Dataset, digest: str, progress: Report | None) -> Evaluation:
     part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
     found = evaluate(model, {part: getattr(data, part)}, train=data.train, progress=progress or False, max_seconds=MAX_SECONDS)
     return {"model_sha256": digest, **found[part]}

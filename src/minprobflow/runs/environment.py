@@ -7,7 +7,6 @@ import platform
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import jax
 
@@ -17,7 +16,7 @@ from ..versions import version
 PACKAGES = ("minprobflow", "jax", "jaxlib", "optax", "equinox", "numpy")
 
 
-def environment(dataset: Dataset | None = None) -> dict[str, Any]:
+def environment(dataset: Dataset | None = None) -> dict[str, object]:
     """What one needs to know to make sense of a run later."""
     data = {} if dataset is None else {"data": {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256}}
     return {

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
 from ..likelihood import Estimate, estimators, from_log_partition, independent_units, log_likelihood, log_partition
 from ..models.base import Model
 from ..progress import Report, phases
-from ..records import plain
+from ..records import Json, plain
+
+
+class Figures(TypedDict):
+    """An estimate in nats, and the interval around it. None is an open bound, or a number that is not finite."""
+
+    value: float | None
+    stderr: float | None
+    lower: float | None
+    upper: float | None
+
+
+class MeanFigures(Figures):
+    """Of a mean over `n` rows."""
+
+    n: int
+
+
+class Evaluation(TypedDict):
+    """The record of one evaluation."""
+
+    part: str
+    method: str
+    log_partition: Figures | None
+    log_likelihood: MeanFigures
+    independent_units: float | None
+    verdict: str
+    settings: dict[str, Json]
+    warnings: list[str]
+    model_sha256: NotRequired[str]
 
 
 def evaluate(
@@ -21,8 +50,8 @@ def evaluate(
     train: np.ndarray | None = None,
     seed: int = 0,
     progress: bool | Report | None = None,
-    **settings: Any,
-) -> dict[str, dict[str, Any]]:
+    **settings: object,
+) -> dict[str, Evaluation]:
     """A record of the log-likelihood of each part, all from one estimate of log Z where the method has one.
 
     Args:
@@ -55,17 +84,16 @@ def evaluate(
     }
 
 
-def record(part: str, found: Estimate, log_z: Estimate | None, independent: float | None) -> dict[str, Any]:
+def record(part: str, found: Estimate, log_z: Estimate | None, independent: float | None) -> Evaluation:
     """One evaluation as plain values, as they are read back from JSON."""
-    return plain(
-        {
-            "part": part,
-            "method": found.method,
-            "log_partition": None if log_z is None else log_z.record(),
-            "log_likelihood": {**found.record(), "n": found.settings["n"]},
-            "independent_units": independent,
-            "verdict": found.verdict,
-            "settings": {name: value for name, value in found.settings.items() if name != "n"},
-            "warnings": list(found.warnings),
-        }
-    )
+    figures = {
+        "part": part,
+        "method": found.method,
+        "log_partition": None if log_z is None else log_z.record(),
+        "log_likelihood": {**found.record(), "n": found.settings["n"]},
+        "independent_units": independent,
+        "verdict": found.verdict,
+        "settings": {name: value for name, value in found.settings.items() if name != "n"},
+        "warnings": list(found.warnings),
+    }
+    return cast(Evaluation, plain(figures))

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from ..errors import DamagedFileError, InputError, ModelFileError
 from ..files import make_folder, remove_temporaries
-from ..records import append_line, read_lines, read_record, write_record
+from ..records import Json, append_line, read_lines, read_record, write_record
 from ..train import Config
 
 FORMAT = 2  # of the record of settings; that of release 0.1 had no number
@@ -30,6 +30,23 @@ FILES = (
     "samples.png",
     "filters.png",
 )
+
+
+class EpochRecord(TypedDict, total=False):
+    """What a run keeps of an epoch; of the likelihood, where it was looked at."""
+
+    epoch: int
+    objective: float
+    log_flow: float
+    ess: float
+    gradient_norm: float
+    reconstruction_error: float
+    train: float
+    valid: float
+    stderr: float
+    method: str
+    seconds: float
+    cpu_seconds: float
 
 
 class RunFolder:
@@ -76,7 +93,7 @@ class RunFolder:
             )
         return Config.of(values, str(self.config_file))
 
-    def read_optional(self, file: Path) -> dict[str, Any]:
+    def read_optional(self, file: Path) -> dict[str, Json]:
         """A record that its readers can do without: empty if it is not there, with a warning if it is damaged."""
         try:
             return read_record(file)
@@ -86,16 +103,16 @@ class RunFolder:
             warnings.warn(f"{problem}. It is left out", stacklevel=2)
             return {}
 
-    def append_metrics(self, record: dict[str, Any]) -> None:
+    def append_metrics(self, record: EpochRecord) -> None:
         """One line per epoch."""
         append_line(self.metrics_file, record)
 
-    def read_metrics(self) -> list[dict[str, Any]]:
+    def read_metrics(self) -> list[EpochRecord]:
         """One record per epoch, in order. An epoch that was run again after an interruption counts once."""
         lines, damaged = read_lines(self.metrics_file)
         if damaged:
             warnings.warn(f"{self.metrics_file} has {damaged} damaged lines: the records in them are left out", stacklevel=2)
-        records = {int(line["epoch"]): line for line in lines if isinstance(line.get("epoch"), int)}
+        records = {line["epoch"]: line for line in cast(list[EpochRecord], lines) if isinstance(line.get("epoch"), int)}
         return [records[epoch] for epoch in sorted(records)]
 
     def begun(self) -> bool:

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, cast
 
 import jax
 import numpy as np
@@ -25,11 +25,27 @@ from ..samplers import sample
 from ..train import Config, Epoch, fit
 from .diagnostics import filters
 from .environment import environment
-from .folder import RunFolder
+from .folder import EpochRecord, RunFolder
 from .open import dataset_of
 from .validation import Look, Validation, remarks
 
 Show = Callable[[Epoch, Look | None], object]
+
+
+class Summary(TypedDict):
+    """What a finished run says of itself."""
+
+    run: str | None
+    model: str | None
+    rule: str
+    epochs: int
+    best_epoch: int
+    last: EpochRecord
+    independent_units: float
+    remarks: list[str]
+    seconds: float
+    cpu_seconds: float
+    compile_seconds: float
 
 
 class Run(NamedTuple):
@@ -40,9 +56,9 @@ class Run(NamedTuple):
     last: Model
     best: Model
     """on validation; the last one where there was no look at the likelihood"""
-    metrics: list[dict[str, Any]]
+    metrics: list[EpochRecord]
     """a record per epoch"""
-    summary: dict[str, Any]
+    summary: Summary
 
 
 def train_run(
@@ -103,7 +119,7 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
     best, best_model, best_epoch = _best_so_far(folder), None, 0
     looks, look_at = config.look_epochs(), Validation(model, dataset, config.score)
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
-    kept: list[dict[str, Any]] = []
+    kept: list[EpochRecord] = []
     begun, mark = time.perf_counter(), time.process_time()
 
     def after(epoch: Epoch) -> None:
@@ -116,23 +132,24 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
                 model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best})
         metrics = {name: float(value) for name, value in epoch.metrics.items()}
         seen = {} if look is None else look.record()
-        kept.append({"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds, "cpu_seconds": seconds})
+        record = {"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds, "cpu_seconds": seconds}
+        kept.append(cast(EpochRecord, record))
         if folder is not None:
             folder.append_metrics(kept[-1])
         if show:
             show(epoch, look)
         mark = time.process_time()
 
-    files: dict[str, Any] = {} if folder is None else {"checkpoint": folder.checkpoint, "resume": True}
-    last = fit(model, dataset.train, **config.arguments(), **files, callbacks=[after], progress=False).model
+    checkpoint, resume = (None, False) if folder is None else (folder.checkpoint, True)
+    last = fit(model, dataset.train, **config.arguments(), checkpoint=checkpoint, resume=resume, callbacks=[after], progress=False).model
     compiling = _compile_seconds(kept)
     metrics = kept
     if folder is not None:
         metrics, best_model, best_epoch = _close(folder, config, last, look_at, provenance, dataset)
-    summary = {
+    summary: Summary = {
         "run": None if folder is None else str(folder.path),
         "model": config.model,
-        "rule": config.rule,
+        "rule": str(config.rule),
         "epochs": config.epochs,
         "best_epoch": best_epoch or config.epochs,
         "last": metrics[-1] if metrics else {},
@@ -147,15 +164,15 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
     return Run(config, last, best_model or last, metrics, summary)
 
 
-def _compile_seconds(metrics: list[dict[str, Any]]) -> float:
+def _compile_seconds(metrics: list[EpochRecord]) -> float:
     """What the first epoch of this sitting took longer than the others."""
     each = [record["cpu_seconds"] for record in metrics]
     return max(each[0] - float(np.median(each[1:] or each)), 0.0) if each else 0.0
 
 
 def _close(
-    folder: RunFolder, config: Config, last: Model, look_at: Validation, provenance: dict[str, Any], dataset: Dataset
-) -> tuple[list[dict[str, Any]], Model, int]:
+    folder: RunFolder, config: Config, last: Model, look_at: Validation, provenance: dict[str, object], dataset: Dataset
+) -> tuple[list[EpochRecord], Model, int]:
     """Write what a finished run has: its last model, pictures; read back what it recorded over all sittings."""
     model_files.save(last, folder.final, {**provenance, "epoch": config.epochs})
     if not folder.best.exists():  # it was lost after the last epoch, or there was no look

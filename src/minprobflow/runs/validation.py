@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +16,10 @@ from ..likelihood.ais import forward
 from ..likelihood.rows import free_energies
 from ..likelihood.schedules import three_piece
 from ..models.base import Model
+from .folder import EpochRecord
 
 BETAS, CHAINS, ROWS = 301, 50, 5000  # of a quick look
-SAFE: dict[str, Any] = {"chains": 100, "betas": 2000}  # of AIS in both directions
+SAFE = {"chains": 100, "betas": 2000}  # of AIS in both directions
 RISE = 0.01  # least share of the gain over independent units that counts as still rising
 
 
@@ -36,7 +37,7 @@ class Look(NamedTuple):
         """What the model knows beyond the units' means, in nats per validation row."""
         return self.valid - self.independent
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, float | str]:
         """What a run keeps of it."""
         return {"train": self.train, "valid": self.valid, "stderr": self.stderr, "method": self.method}
 
@@ -86,7 +87,7 @@ class Validation:
         return Look(train, valid, found.stderr, method, self.independent)
 
 
-def remarks(metrics: list[dict[str, Any]], independent: float) -> list[str]:
+def remarks(metrics: list[EpochRecord], independent: float) -> list[str]:
     """What a user should be told at the end of a run with these records; often nothing."""
     seen = [record for record in metrics if "valid" in record]
     if not seen:

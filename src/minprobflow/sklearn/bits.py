@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import UInt8
-from scipy.sparse import issparse
+from scipy.sparse import sparray, spmatrix
 from sklearn.preprocessing import binarize
 
 from ..errors import InputError
 from ..units import binary_rows
 
+Matrix: TypeAlias = np.ndarray | sparray | spmatrix
 Binarize = float | int | np.number | str | None
 SAMPLE = "sample"
 
 
-def check(how: Any) -> None:
+def check(how: object) -> None:
     """Raise if `how` is none of the ways below."""
     number = isinstance(how, int | float | np.number) and not isinstance(how, bool) and np.isfinite(how)
     if not (number or how is None or (isinstance(how, str) and how == SAMPLE)):
         raise InputError(f'binarize={how!r}: give a threshold (a number), "sample" (values are probabilities) or None (values are 0 and 1)')
 
 
-def rows(X: Any, how: Binarize, rng: np.random.RandomState) -> UInt8[np.ndarray, "n D"]:
+def rows(X: Matrix, how: Binarize, rng: np.random.RandomState) -> UInt8[np.ndarray, "n D"]:
     """Dense rows of 0 and 1: above the threshold, drawn with the values as probabilities, or as they came."""
     values = _dense(visible(X, how))
     if how == SAMPLE and not _are_bits(values):
@@ -33,7 +34,7 @@ def rows(X: Any, how: Binarize, rng: np.random.RandomState) -> UInt8[np.ndarray,
     return values.astype(np.uint8)
 
 
-def rows_one_by_one(X: Any, how: Binarize, seed: int) -> UInt8[np.ndarray, "n D"]:
+def rows_one_by_one(X: Matrix, how: Binarize, seed: int) -> UInt8[np.ndarray, "n D"]:
     """As `rows`, but what is drawn for a row depends on that row and the seed alone, not on its place or its company."""
     values = _dense(visible(X, how))
     if how == SAMPLE and not _are_bits(values):
@@ -41,10 +42,10 @@ def rows_one_by_one(X: Any, how: Binarize, seed: int) -> UInt8[np.ndarray, "n D"
     return values.astype(np.uint8)
 
 
-def visible(X: Any, how: Binarize) -> Any:
+def visible(X: Matrix, how: Binarize) -> Matrix:
     """What stands for the visible units where means of the hidden ones are asked for: bits, or the probabilities themselves."""
     if how is None:
-        if not issparse(X):
+        if isinstance(X, np.ndarray):
             binary_rows(X, "X (with binarize=None)")
         elif not np.isin(X.data, (0, 1)).all():
             binary_rows(X.toarray(), "X (with binarize=None)")  # says which
@@ -54,7 +55,7 @@ def visible(X: Any, how: Binarize) -> Any:
     return binarize(X.astype(np.float64), threshold=how, copy=False)
 
 
-def warn_if_clipped(X: Any, how: Binarize) -> None:
+def warn_if_clipped(X: Matrix, how: Binarize) -> None:
     """Probabilities are from 0 to 1; what is outside is clipped, but not silently."""
     low, high = float(X.min()), float(X.max())
     if how == SAMPLE and (low < 0 or high > 1):
@@ -66,16 +67,16 @@ def warn_if_clipped(X: Any, how: Binarize) -> None:
         )
 
 
-def _clipped(X: Any) -> Any:
-    if not issparse(X):
+def _clipped(X: Matrix) -> Matrix:
+    if isinstance(X, np.ndarray):
         return X if X.dtype == bool else np.clip(X, 0, 1)
     clipped = X.copy()
     clipped.data = np.clip(X.data, 0, 1) if X.dtype != bool else X.data
     return clipped
 
 
-def _dense(X: Any) -> np.ndarray:
-    return np.asarray(X.toarray() if issparse(X) else X)
+def _dense(X: Matrix) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else np.asarray(X.toarray())
 
 
 def _are_bits(values: np.ndarray) -> bool:

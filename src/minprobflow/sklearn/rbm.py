@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -75,7 +75,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     (1797, 8)
     """
 
-    def __init__(self, n_components: Any = DEFAULTS["n_components"], **settings: Any) -> None:
+    def __init__(self, n_components: object = DEFAULTS["n_components"], **settings: object) -> None:
         # scikit-learn wants any value stored as it is; `fit` checks them
         if unknown := settings.keys() - PARAMETERS.keys():
             raise TypeError(f"RBM has no parameter {min(unknown)!r}{near(min(unknown), PARAMETERS)}")
@@ -90,13 +90,13 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         ]
     )
 
-    def fit(self, X: Any, y: Any = None) -> RBM:
+    def fit(self, X: object, y: object = None) -> RBM:
         """Train on X from the start, n_iter times through it."""
         self._check_parameters()
-        X = self._validated(X, reset=True)
-        bits.warn_if_clipped(X, self.binarize)
+        matrix = self._validated(X, reset=True)
+        bits.warn_if_clipped(matrix, self.binarize)
         rng = check_random_state(self.random_state)
-        rows = bits.rows(X, self.binarize, rng)
+        rows = bits.rows(matrix, self.binarize, rng)
         if len(rows) < self.batch_size:
             rows = _filled(rows, self.batch_size)
         seed = _seed(rng)
@@ -104,7 +104,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         self.history_: list[dict[str, float]] = []
         return self._keep(result, rng)
 
-    def partial_fit(self, X: Any, y: Any = None) -> RBM:
+    def partial_fit(self, X: object, y: object = None) -> RBM:
         """Go once through X, from where training stands, at a constant learning rate.
 
         Particles and running means are kept between calls. X is filled up to whole batches with its own first rows, so
@@ -112,10 +112,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """
         self._check_parameters()
         first = not hasattr(self, "model_")
-        X = self._validated(X, reset=first)
-        bits.warn_if_clipped(X, self.binarize)
+        matrix = self._validated(X, reset=first)
+        bits.warn_if_clipped(matrix, self.binarize)
         rng = check_random_state(self.random_state) if first else self.random_state_
-        rows = bits.rows(X, self.binarize, rng)
+        rows = bits.rows(matrix, self.binarize, rng)
         n_batches = -(-len(rows) // self.batch_size)
         rows = _filled(rows, n_batches * self.batch_size)
         if first:
@@ -127,12 +127,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         config = dataclasses.replace(config, epochs=int(state.step) // n_batches + 1)  # exactly one more
         return self._keep(self._train(model, rows, config, state), rng)
 
-    def transform(self, X: Any) -> Float[np.ndarray, "n H"]:
+    def transform(self, X: object) -> Float[np.ndarray, "n H"]:
         """The hidden units' means given X."""
         check_is_fitted(self)
         return self._hidden_means(self._validated(X))
 
-    def inverse_transform(self, X: Any) -> Float[np.ndarray, "n D"]:
+    def inverse_transform(self, X: object) -> Float[np.ndarray, "n D"]:
         """The visible units' means given values of the hidden ones (states, or means as `transform` gives them)."""
         check_is_fitted(self)
         hidden = check_array(X, accept_sparse="csr")
@@ -143,12 +143,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             )
         return self._visible_means(hidden)
 
-    def reconstruct(self, X: Any) -> Float[np.ndarray, "n D"]:
+    def reconstruct(self, X: object) -> Float[np.ndarray, "n D"]:
         """X through the hidden means and back: the visible means."""
         check_is_fitted(self)
         return self._visible_means(self._hidden_means(self._validated(X)))
 
-    def gibbs(self, v: Any) -> Bool[np.ndarray, "n D"]:
+    def gibbs(self, v: object) -> Bool[np.ndarray, "n D"]:
         """The visible units after one step of block Gibbs sampling from v. Repeated calls give a chain."""
         check_is_fitted(self)
         start = bits.rows(self._validated(v), self.binarize, self.random_state_)
@@ -159,7 +159,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         check_is_fitted(self)
         return sample(self.model_, n=n_samples, steps=n_steps, seed=_seed(self.random_state_))
 
-    def score_samples(self, X: Any) -> Float[np.ndarray, " n"]:
+    def score_samples(self, X: object) -> Float[np.ndarray, " n"]:
         """Log-likelihood of each row, in nats.
 
         Up to 25 units in the smaller layer log Z is exact; above that it is estimated by annealed importance sampling, once,
@@ -175,7 +175,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             warnings.warn(f"these log-likelihoods rest on log Z = {self.log_partition_}", UserWarning, stacklevel=2)
         return -free_energies(self.model_, rows) - self.log_partition_.value
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Mean log-likelihood of the rows of X, in nats."""
         return float(np.mean(self.score_samples(X)))
 
@@ -201,12 +201,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")  # a failed fit leaves n_features_in_ only
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """No jax objects: the model and the training state go as the bytes of their files."""
         state = dict(super().__getstate__())
         if "model_" in state:
@@ -232,7 +232,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         of_rule = {name: getattr(self, name) for name in OF_RULES if getattr(self, name) is not None}
         return Config(**{**values, **changes}, rule_settings=of_rule)
 
-    def _validated(self, X: Any, reset: bool = False) -> Any:
+    def _validated(self, X: object, reset: bool = False) -> bits.Matrix:
         refuse_masked(X, "X")
         return validate_data(self, X, accept_sparse="csr", reset=reset)
 
@@ -243,7 +243,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     def _train(self, model: models.RBM, rows: UInt8[np.ndarray, "n D"], config: Config, state: TrainState | None = None) -> Fit:
         return fit(model, rows, **config.arguments(), state=state, progress=bool(self.verbose))
 
-    def _shared(self) -> dict[str, Any]:
+    def _shared(self) -> dict[str, object]:
         """What a training state can be continued with; with other settings particles start at new places."""
         config = self._config(schedule="constant", seed=0, epochs=1, learning_rate=None)
         return dataclasses.asdict(dataclasses.replace(config, rule=config.rule_spec().name)) | {"rule_settings": config.rule_spec()}
@@ -264,11 +264,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             del self.log_partition_  # it was that of the model before
         return self
 
-    def _hidden_means(self, X: Any) -> Float[np.ndarray, "n H"]:
+    def _hidden_means(self, X: bits.Matrix) -> Float[np.ndarray, "n H"]:
         visible = bits.visible(X, self.binarize).astype(np.float64)  # one precision, whatever the input's
         return expit(safe_sparse_dot(visible, self.components_.T.astype(np.float64)) + self.intercept_hidden_)
 
-    def _visible_means(self, hidden: Any) -> Float[np.ndarray, "n D"]:
+    def _visible_means(self, hidden: bits.Matrix) -> Float[np.ndarray, "n D"]:
         return expit(safe_sparse_dot(hidden.astype(np.float64), self.components_.astype(np.float64)) + self.intercept_visible_)
 
 
