@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ def _rounds_wanted() -> int:
 UNIT_ROUNDS = _rounds_wanted()
 
 
-def as_key(key: Any, name: str = "key") -> Key[Array, ""]:
+def as_key(key: object, name: str = "key") -> Key[Array, ""]:
     """A Threefry key from a seed (0 to 2^63 - 1), or from a new-style or old-style JAX key.
 
     A seed gives the key of `jax.random.key(seed)`, all of whose 64 bits count (without x64, JAX drops the upper half). The keys of
@@ -51,13 +51,13 @@ def as_key(key: Any, name: str = "key") -> Key[Array, ""]:
             return key if _is_threefry(key) else _hashed(jax.random.key_data(key), name)
     elif not isinstance(key, jax.Array | np.ndarray) or key.ndim == 0:
         seed = arguments.seed(name, key)
-        return _wrapped(np.asarray([seed >> 32, seed & 0xFFFFFFFF], np.uint32))
+        return _wrapped(jnp.asarray(np.asarray([seed >> 32, seed & 0xFFFFFFFF], np.uint32)))
     elif key.dtype == np.uint32 and key.ndim == 1:
         return _hashed(jnp.asarray(key), name)
     raise InputError(f"{name}={arguments.shown(key)}: pass a seed such as 0, or one key such as jax.random.key(0)")
 
 
-def _is_new_style(key: Any) -> bool:
+def _is_new_style(key: object) -> TypeGuard[Key[Array, "*shape"]]:
     return isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
 
 
@@ -74,11 +74,11 @@ def _hashed(words: UInt32[Array, " n"], name: str) -> Key[Array, ""]:
     raise InputError(f"{name} is a key of {words.shape[0]} words: pass a seed such as 0, or one key such as jax.random.key(0)")
 
 
-def _wrapped(words: Any) -> Key[Array, "*shape"]:
+def _wrapped(words: UInt32[Array, "*shape 2"]) -> Key[Array, "*shape"]:
     return jax.random.wrap_key_data(words, impl=IMPLEMENTATION)
 
 
-def _words(key: Any) -> UInt32[Array, " 2"]:
+def _words(key: Key[Array, ""]) -> UInt32[Array, " 2"]:
     return jax.random.key_data(as_key(key))
 
 

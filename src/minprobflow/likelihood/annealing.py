@@ -6,7 +6,7 @@ Time grows with chains x temperatures; memory does not: chains go in blocks of `
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ def anneal(
     base: Model,
     v: Num[np.ndarray, "chains D"],
     betas: Float[np.ndarray, " betas"],
-    progress: Callable[[float], Any] | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Annealed:
     """Carry chains through `betas` (rising for AIS, falling for reverse AIS)."""
     steps = len(betas) - 1

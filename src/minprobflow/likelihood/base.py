@@ -8,11 +8,12 @@ estimates log Z.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Array, Key, Num
 
 from ..models.base import Model
 from ..progress import Report
@@ -22,6 +23,8 @@ from .rows import from_log_partition
 
 MAX_CHAINS = 10**6
 Progress = Report
+Rows = Num[np.ndarray, "_ D"]
+"""data as a model's space has checked them"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class LikelihoodEstimator(Spec):
 
     @abstractmethod
     def log_likelihood(
-        self, model: Model, rows: Num[np.ndarray, "n D"], key: Any, base_data: Any = None, progress: Report | None = None
+        self, model: Model, rows: Rows, key: Key[Array, ""], base_data: Rows | None = None, progress: Progress | None = None
     ) -> Estimate:
         """The mean over the rows, with its error and a verdict; `base_data` are rows that sampling may start from."""
 
@@ -42,14 +45,19 @@ class LogPartitionEstimator(LikelihoodEstimator):
     """Settings of an estimator of log Z."""
 
     @abstractmethod
-    def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Report | None = None) -> Estimate:
+    def log_partition(self, model: Model, key: Key[Array, ""], base_data: object = None, progress: Progress | None = None) -> Estimate:
         """log Z with its error and a verdict."""
 
     def log_likelihood(
-        self, model: Model, rows: Num[np.ndarray, "n D"], key: Any, base_data: Any = None, progress: Report | None = None
+        self, model: Model, rows: Rows, key: Key[Array, ""], base_data: Rows | None = None, progress: Progress | None = None
     ) -> Estimate:
         base = rows if base_data is None else base_data
         return from_log_partition(model, rows, self.log_partition(model, key, base, progress))
+
+
+def phase(progress: Progress | None, name: str) -> Callable[[float], object] | None:
+    """What is told how far this phase is; None where nobody wants to know."""
+    return None if progress is None else lambda share: progress(name, share)
 
 
 def estimators() -> dict[str, type[LogPartitionEstimator]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -28,12 +28,12 @@ class Compared(NamedTuple):
 
 def compare(
     models: Sequence[Model],
-    data: Any,
+    data: object,
     method: str = "auto",
     *,
-    base_data: Any = None,
+    base_data: object = None,
     progress: bool | Report | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> list[Compared]:
     r"""Log-likelihoods of the same rows under several models, and their paired differences to the first model.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from ..models.base import Latent, Model
 from ..random_bits import as_key, subkey
 from ..samplers import block_gibbs
 from ..samplers.engine import run
-from .base import MAX_CHAINS, LikelihoodEstimator, Progress
+from .base import MAX_CHAINS, LikelihoodEstimator, Progress, Rows, phase
 from .estimate import Estimate, Verdict
 from .rows import over_examples
 from .verdict import Z95
@@ -56,10 +56,9 @@ class CSL(LikelihoodEstimator):
         choice("start", self.start, ("noise", "data"))
 
     def log_likelihood(
-        self, model: Model, rows: Num[np.ndarray, "n D"], key: Any, base_data: Any = None, progress: Progress | None = None
+        self, model: Model, rows: Rows, key: Key[Array, ""], base_data: Rows | None = None, progress: Progress | None = None
     ) -> Estimate:
-        report = None if progress is None else lambda share: progress("CSL", share)
-        result = csl(model, rows, self, key, base_data, report)
+        result = csl(model, rows, self, key, base_data, phase(progress, "CSL"))
         if not np.isfinite(result.value):
             raise InputError("CSL is not finite: the model's weights are too large for single precision")
         reasons = ["CSL is a lower bound: the likelihood is at or above it"]

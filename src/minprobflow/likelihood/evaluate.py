@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..arguments import choice
 from ..enumeration import is_enumerable
 from ..models.base import Model, as_model
@@ -24,7 +22,13 @@ def methods() -> list[str]:
 
 
 def log_partition(
-    model: Model, method: str = "auto", *, seed: Any = 0, base_data: Any = None, progress: bool | Report | None = None, **settings: Any
+    model: Model,
+    method: str = "auto",
+    *,
+    seed: object = 0,
+    base_data: object = None,
+    progress: bool | Report | None = None,
+    **settings: object,
 ) -> Estimate:
     """Estimate log Z of a model.
 
@@ -54,13 +58,13 @@ def log_partition(
 
 def log_likelihood(
     model: Model,
-    data: Any,
+    data: object,
     method: str = "auto",
     *,
-    seed: Any = 0,
-    base_data: Any = None,
+    seed: object = 0,
+    base_data: object = None,
     progress: bool | Report | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Estimate:
     """Mean log-likelihood of `data`, in nats per example.
 
@@ -89,7 +93,7 @@ def log_likelihood(
         return LikelihoodEstimator.find(name, settings, "AIS()").log_likelihood(model, rows, as_key(seed, "seed"), base_rows, report)
 
 
-def _chosen(model: Model, method: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _chosen(model: Model, method: str, settings: dict[str, object]) -> tuple[str, dict[str, object]]:
     """The estimator for "auto", and the settings it takes: those of AIS, which are checked even where none is needed."""
     if method != "auto" or not is_enumerable(model, MAX_UNITS):
         return ("ais" if method == "auto" else method), settings

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Key
 
 from ..enumeration import MAX_UNITS_PATIENTLY, check_enumerable, log_partition, log_sums, n_slabs, smaller_layer
 from ..models.base import Model, as_model
 from ..numerics import as_float64, double_precision
-from .base import LogPartitionEstimator, Progress
+from .base import LogPartitionEstimator, Progress, phase
 from .estimate import Estimate
 
 MAX_UNITS = MAX_UNITS_PATIENTLY
@@ -27,13 +28,13 @@ class Exact(LogPartitionEstimator):
 
     name: ClassVar[str] = "exact"
 
-    def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
-        value = exact_log_partition(model, None if progress is None else lambda share: progress("enumerating", share))
+    def log_partition(self, model: Model, key: Key[Array, ""], base_data: object = None, progress: Progress | None = None) -> Estimate:
+        value = exact_log_partition(model, phase(progress, "enumerating"))
         settings = {"units": smaller_layer(model).space.size}
         return Estimate(value, 0.0, value, value, float("inf"), "exact", "trusted", settings)
 
 
-def exact_log_partition(model: Model, progress: Callable[[float], Any] | None = None) -> float:
+def exact_log_partition(model: Model, progress: Callable[[float], object] | None = None) -> float:
     """log Z to about 14 digits, for up to 25 units in the smaller layer.
 
     >>> import minprobflow as mpf

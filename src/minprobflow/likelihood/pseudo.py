@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float, Key, Num
 
 from ..flow import NeighbourFlow, flip_differences, pseudo_likelihood
 from ..models.base import Model, as_model
 from ..units import discrete
-from .base import LikelihoodEstimator, Progress
+from .base import LikelihoodEstimator, Progress, Rows
 from .estimate import Estimate
 from .rows import over_examples
 
@@ -27,7 +27,7 @@ class Pseudo(LikelihoodEstimator):
     name: ClassVar[str] = "pseudo"
 
     def log_likelihood(
-        self, model: Model, rows: Num[np.ndarray, "n D"], key: Any, base_data: Any = None, progress: Progress | None = None
+        self, model: Model, rows: Rows, key: Key[Array, ""], base_data: Rows | None = None, progress: Progress | None = None
     ) -> Estimate:
         values = pseudo_log_likelihoods(model, rows)
         mean = float(values.mean())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +18,7 @@ from .estimate import Estimate
 ROWS = 2000
 
 
-def from_log_partition(model: Model, data: Any, log_z: Estimate) -> Estimate:
+def from_log_partition(model: Model, data: object, log_z: Estimate) -> Estimate:
     """The log-likelihood of `data` given an estimate of log Z: the sandwich turns over."""
     if not isinstance(log_z, Estimate):
         raise InputError(f"log_z is {shown(log_z)}: pass what mpf.log_partition returned")
@@ -44,7 +43,7 @@ def free_energies(model: Model, rows: Num[np.ndarray, "n D"]) -> Float[np.ndarra
 _free_energy = jax.jit(lambda model, rows: model.free_energy(rows))
 
 
-def over_examples(values: Float[np.ndarray, " n"]) -> dict[str, Any]:
+def over_examples(values: Float[np.ndarray, " n"]) -> dict[str, int | float | None]:
     """Their number, and the standard error that the choice of examples adds to their mean."""
     spread = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     return {"n": len(values), "stderr_over_examples": spread}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from ..samplers import default_kernel, tempering
 from ..units import Discrete
 from . import schedules
 from .ais import forward, reverse, schedule
-from .base import MAX_CHAINS, LogPartitionEstimator, Progress
+from .base import MAX_CHAINS, LogPartitionEstimator, Progress, phase
 from .estimate import Estimate
 from .model_samples import model_samples
 from .starts import starts
@@ -57,26 +58,26 @@ class AIS(LogPartitionEstimator):
     max_seconds: float | None = None
     """stop doubling when this time is used up"""
 
-    def log_partition(self, model: Model, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
+    def log_partition(self, model: Model, key: Key[Array, ""], base_data: object = None, progress: Progress | None = None) -> Estimate:
         return sandwich(model, self, key, base_data, progress)
 
     def __post_init__(self) -> None:
-        def checked(name: str, check: Callable[..., Any], *limits: Any, **more: Any) -> None:
+        few = "annealing needs at least 2 temperatures, some thousand for a real model"
+        checks: dict[str, Callable[[str, object], float]] = {
+            "chains": partial(whole, low=10, high=MAX_CHAINS, hint="AIS needs at least 10 chains to tell its error, better 100"),
+            **dict.fromkeys(("betas", "first_betas", "max_betas"), partial(whole, low=2, high=MAX_BETAS, hint=few)),
+            "sample_steps": partial(whole, low=2),
+            **dict.fromkeys(("target_stderr", "target_gap", "max_seconds"), partial(number, above=0)),
+        }
+        for name, check in checks.items():
             value = getattr(self, name)
             if value is not None or name not in ("betas", "sample_steps", "max_seconds"):
-                object.__setattr__(self, name, check(name, value, *limits, **more))
-
-        checked("chains", whole, 10, MAX_CHAINS, hint="AIS needs at least 10 chains to tell its error, better 100")
-        for name in ("betas", "first_betas", "max_betas"):
-            checked(name, whole, 2, MAX_BETAS, hint="annealing needs at least 2 temperatures, some thousand for a real model")
-        checked("sample_steps", whole, 2)
-        for name in ("target_stderr", "target_gap", "max_seconds"):
-            checked(name, number, above=0)
+                object.__setattr__(self, name, check(name, value))
         choice("schedule", self.schedule, schedules.NAMES)
         choice("samples", self.samples, ("gibbs", "tempering"))
 
 
-def sandwich(model: Model, settings: AIS, key: Any, base_data: Any = None, progress: Progress | None = None) -> Estimate:
+def sandwich(model: Model, settings: AIS, key: Key[Array, ""], base_data: object = None, progress: Progress | None = None) -> Estimate:
     """log Z by AIS in both directions."""
     key, begun = as_key(key), time.perf_counter()
     rows = None if base_data is None else model.space.check(base_data, "base data")
@@ -127,7 +128,7 @@ def _both_sides(
 ) -> Sides:
     keys = jax.random.split(key, 4)
     lows = {
-        name: forward(jax.random.fold_in(keys[0], i), model, *path, settings.chains, _phase(progress, f"AIS from {name}"))
+        name: forward(jax.random.fold_in(keys[0], i), model, *path, settings.chains, phase(progress, f"AIS from {name}"))
         for i, (name, path) in enumerate(paths.items())
     }
     base, betas = next(iter(paths.values()))
@@ -139,7 +140,7 @@ def _both_sides(
     kernel = tempering(jnp.linspace(0.0, 1.0, RUNGS), base) if settings.samples == "tempering" else default_kernel(model)
     samples = model_samples(keys[2], model, kernel, everywhere, steps)
     highs = {
-        name: reverse(jax.random.fold_in(keys[3], i), model, *path, samples.states, _phase(progress, f"reverse AIS to {name}"))
+        name: reverse(jax.random.fold_in(keys[3], i), model, *path, samples.states, phase(progress, f"reverse AIS to {name}"))
         for i, (name, path) in enumerate(paths.items())
     }
     return Sides(lows, highs, {name: len(group) for name, group in groups.items()}, samples)
@@ -159,7 +160,3 @@ def _with_reason(estimate: Estimate, reason: str) -> Estimate:
 
 def _scaled(progress: Progress | None, n: int) -> Progress | None:
     return None if progress is None else lambda phase, share: progress(f"{phase}, {n} temperatures", share)
-
-
-def _phase(progress: Progress | None, name: str) -> Callable[[float], Any] | None:
-    return None if progress is None else lambda share: progress(name, share)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from ..errors import InputError
-
 
 def linear(n: int) -> Float[np.ndarray, " n"]:
     """Evenly spaced."""
@@ -39,11 +37,3 @@ def adaptive(n: int, betas: Float[np.ndarray, " m"], variances: Float[np.ndarray
 
 NAMED = {"linear": linear, "three-piece": three_piece}
 NAMES = (*NAMED, "adaptive")
-
-
-def check(schedule: str, n: int) -> None:
-    """Raise on an unknown schedule or too few temperatures."""
-    if schedule not in NAMES:
-        raise InputError(f"unknown schedule {schedule!r}: use one of {', '.join(NAMES)}")
-    if n < 2:
-        raise InputError(f"betas={n}: annealing needs at least 2 temperatures, some thousand for a real model")

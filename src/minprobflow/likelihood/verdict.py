@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -226,7 +226,7 @@ def _reasons(low: Side, high: Upper, other_path: float, stderr: float, targets: 
     return bad, wide
 
 
-def _figures(sides: Sides, chosen: str, high: Upper) -> dict[str, Any]:
+def _figures(sides: Sides, chosen: str, high: Upper) -> dict[str, str | float | dict[str, float]]:
     low = sides.lows[chosen]
     return {
         "base": chosen,

@@ -7,7 +7,7 @@ batch axes and any real dtype. A rule or sampler asks for a capability with `isi
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -20,6 +20,9 @@ from ..errors import InputError
 from ..forks import check_process
 from ..numerics import all_finite
 from ..units import Space
+from ..units.layer import Fields
+
+M = TypeVar("M", bound="Model")
 
 
 class Model(eqx.Module):
@@ -56,7 +59,7 @@ class Model(eqx.Module):
         """log Z when this model is a base."""
         raise InputError("only a base model, made with model.base(mean), has a closed-form log Z")
 
-    def between(self, base: Any, beta: Float[Array, ""]) -> Model:
+    def between(self, base: Model, beta: Float[Array, ""]) -> Model:
         """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`.
 
         It may lack a constant that is zero at both ends of the path.
@@ -66,12 +69,12 @@ class Model(eqx.Module):
         return mixture(base, self, beta)
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Model:
+    def from_fields(cls, fields: Fields) -> Model:
         """A model from its fields by name, as a model file holds them."""
         return cls(**fields)
 
 
-def as_model(model: Any, name: str = "model", finite: bool = False) -> Model:
+def as_model(model: object, name: str = "model", finite: bool = False) -> Model:
     """The argument, if it is a model: every public function that takes one starts with this.
 
     Args:
@@ -88,7 +91,7 @@ def as_model(model: Any, name: str = "model", finite: bool = False) -> Model:
     return model
 
 
-def temperature(tau: Any, *parameters: Array) -> float:
+def temperature(tau: object, *parameters: Array) -> float:
     """tau as a number by which these parameters can be divided in their own precision."""
     tau = number("tau", tau, above=0, hint="it is a temperature, by default 1")
     smallest, largest = (float(limit) for limit in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
@@ -103,7 +106,7 @@ def temperature(tau: Any, *parameters: Array) -> float:
     return tau
 
 
-def layer_sizes(n_visible: Any, n_hidden: Any, n_values: int = 1) -> tuple[int, int]:
+def layer_sizes(n_visible: object, n_hidden: object, n_values: int = 1) -> tuple[int, int]:
     """Both as whole numbers, if a matrix of weights between such layers can be made."""
     hint = "both layers need at least one unit"
     n_visible, n_hidden = whole("n_visible", n_visible, 1, hint=hint), whole("n_hidden", n_hidden, 1, hint=hint)
@@ -159,7 +162,7 @@ class Centrable(Model):
         """The means that the units are centred by, on this batch."""
 
     @abstractmethod
-    def centre(self, gradient: Any, offsets: Any) -> Any:
+    def centre(self: M, gradient: M, offsets: PyTree[Array]) -> M:
         """The update direction of the centred model, in the plain model's parameters."""
 
 
@@ -168,7 +171,7 @@ class FastAnnealing(Model):
 
     @abstractmethod
     def anneal(
-        self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+        self, key: Key[Array, ""], base: Model, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         """Sample once at beta_to starting from v; and F(v) at beta_from less F(v) at beta_to."""
 

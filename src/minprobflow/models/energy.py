@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -34,10 +33,10 @@ class EnergyModel(Model):
     """
 
     params: PyTree[Float[Array, ...]]
-    energy: Callable[[Any, Array], Array] = eqx.field(static=True)
+    energy: Callable[[PyTree, Array], Array] = eqx.field(static=True)
     _space: Space = eqx.field(static=True)
 
-    def __init__(self, energy: Callable[[Any, Any], Any], params: Any, space: Space | int):
+    def __init__(self, energy: Callable[[PyTree, Array], Array], params: object, space: Space | int):
         self.energy = function("energy", energy, "the parameters and one state")
         self.params = _parameters(params)
         self._space = space if isinstance(space, Space) else Binary(whole("space", space, 1, hint="or pass mpf.Binary(D)"))
@@ -62,7 +61,7 @@ class EnergyModel(Model):
     def space(self) -> Space:
         return self._space
 
-    def free_energy(self, v: Any) -> Float[Array, "*batch"]:
+    def free_energy(self, v: object) -> Float[Array, "*batch"]:
         v = as_states(v, self.space.size, jnp.result_type(float))
         return jnp.vectorize(lambda state: self.energy(self.params, state), signature="(d)->()")(v)
 
@@ -73,7 +72,7 @@ class EnergyModel(Model):
         return jax.tree.map(lambda leaf: True, self)
 
 
-def _parameters(params: Any) -> PyTree[Float[Array, ...]]:
+def _parameters(params: object) -> PyTree[Float[Array, ...]]:
     check_process()
     try:
         leaves, structure = jax.tree.flatten(params)
@@ -82,7 +81,7 @@ def _parameters(params: Any) -> PyTree[Float[Array, ...]]:
     return jax.tree.unflatten(structure, [_parameter(leaf) for leaf in leaves])
 
 
-def _parameter(leaf: Any) -> Float[Array, "*shape"]:
+def _parameter(leaf: object) -> Float[Array, "*shape"]:
     try:
         array = jnp.asarray(leaf)
     except (TypeError, ValueError, OverflowError):
@@ -103,7 +102,7 @@ def mixture(base: Model, target: Model, beta: Float[Array, ""]) -> EnergyModel:
 
 
 @cache  # one function per space: a new one would have to be compiled again
-def _independent(space: Space) -> Callable[[Any, Array], Array]:
+def _independent(space: Space) -> Callable[[Array, Array], Array]:
     return lambda logits, v: -jnp.vdot(logits, space.features(v))
 
 

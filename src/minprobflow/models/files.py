@@ -11,7 +11,7 @@ import os
 import typing
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -21,13 +21,15 @@ from .. import arguments, files
 from ..errors import InputError, ModelFileError
 from ..plugins import discover
 from ..units import Layer
+from ..units.layer import Fields
 from ..versions import version
 from .base import Model, as_model
 
 Tensors = dict[str, np.ndarray]
+C = TypeVar("C", bound=eqx.Module)
 
 
-def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, Any] | None = None) -> None:
+def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, object] | None = None) -> None:
     """Write a model to a safetensors file, atomically. Refuses non-finite parameters.
 
     Args:
@@ -47,7 +49,7 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, An
     files.write_atomically(arguments.path("path", path), to_bytes(model, provenance))
 
 
-def to_bytes(model: Model, provenance: Mapping[str, Any] | None = None) -> bytes:
+def to_bytes(model: Model, provenance: Mapping[str, object] | None = None) -> bytes:
     """What `save` writes."""
     kind = type(as_model(model)).kind
     if kind is None:
@@ -97,9 +99,9 @@ def from_bytes(content: bytes) -> Model:
     return _model(*files.unpack(content), "the pickle")
 
 
-def _taken_apart(module: eqx.Module, prefix: str, tensors: Tensors) -> dict[str, Any]:
+def _taken_apart(module: eqx.Module, prefix: str, tensors: Tensors) -> dict[str, object]:
     """The settings of a model or layer as JSON takes them; its arrays are added to `tensors`."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, object] = {}
     for field in dataclasses.fields(module):
         value, name = getattr(module, field.name), prefix + field.name
         if isinstance(value, jax.Array):
@@ -114,13 +116,13 @@ def _taken_apart(module: eqx.Module, prefix: str, tensors: Tensors) -> dict[str,
     return settings
 
 
-def _layer_apart(layer: Layer, prefix: str, tensors: Tensors) -> dict[str, Any]:
+def _layer_apart(layer: Layer, prefix: str, tensors: Tensors) -> dict[str, object]:
     return {"units": layer.kind, **_taken_apart(layer, prefix, tensors)}
 
 
-def _put_together(cls: type[Any], settings: dict[str, Any], prefix: str, tensors: Tensors) -> dict[str, Any]:
+def _put_together(cls: type[eqx.Module], settings: dict[str, object], prefix: str, tensors: Tensors) -> Fields:
     """The fields of a model or layer."""
-    found: dict[str, Any] = {}
+    found: Fields = {}
     for field in dataclasses.fields(cls):
         name = prefix + field.name
         value = settings.get(field.name)
@@ -135,11 +137,11 @@ def _put_together(cls: type[Any], settings: dict[str, Any], prefix: str, tensors
     return found
 
 
-def _layer_together(settings: dict[str, Any], prefix: str, tensors: Tensors) -> Layer:
-    kinds = _layer_kinds()
-    if settings["units"] not in kinds:
-        raise ValueError(f"unknown units {settings['units']!r} (known are {', '.join(sorted(kinds))})")
-    cls = kinds[settings["units"]]
+def _layer_together(settings: dict[str, object], prefix: str, tensors: Tensors) -> Layer:
+    kind, kinds = settings["units"], _layer_kinds()
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(f"unknown units {kind!r} (known are {', '.join(sorted(kinds))})")
+    cls = kinds[kind]
     return cls.from_fields(_put_together(cls, settings, prefix, tensors))
 
 
@@ -197,15 +199,17 @@ def model_families() -> list[type[Model]]:
     from .. import models
 
     discover(models)
-    return sorted(_concrete(Model), key=lambda cls: cls.__name__)
+    return sorted(_concrete(Model.__subclasses__()), key=lambda cls: cls.__name__)
 
 
 def _layer_kinds() -> dict[str, type[Layer]]:
-    return {cls.kind: cls for cls in _concrete(Layer) if "kind" in cls.__dict__}
+    return {cls.kind: cls for cls in _concrete(Layer.__subclasses__()) if "kind" in cls.__dict__}
 
 
-def _concrete(root: type[Any]) -> list[type[Any]]:
-    found, waiting = [], [root]
+def _concrete(roots: list[type[C]]) -> list[type[C]]:
+    """The classes that can be made, of these and those below them."""
+    found: list[type[C]] = []
+    waiting = list(roots)
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
@@ -214,7 +218,7 @@ def _concrete(root: type[Any]) -> list[type[Any]]:
     return found
 
 
-def _arrays(cls: type[Any]) -> dict[str, int | None]:
+def _arrays(cls: type[eqx.Module]) -> dict[str, int | None]:
     """The array fields of a model or layer class, with the number of axes that their annotation names, if it does."""
     hints = typing.get_type_hints(cls)
     shapes = {f.name: getattr(hints[f.name], "dim_str", None) for f in dataclasses.fields(cls) if not f.metadata.get("static")}
@@ -231,7 +235,7 @@ def _rank(module: eqx.Module, name: str) -> int | None:
     return _arrays(type(module)).get(name)
 
 
-def _names(cls: type[Any], settings: dict[str, Any], prefix: str) -> set[str]:
+def _names(cls: type[eqx.Module], settings: dict[str, object], prefix: str) -> set[str]:
     """The tensors that a file with these settings must hold."""
     names = {prefix + name for name in _arrays(cls)}
     for field, value in settings.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -16,8 +16,11 @@ from ..numerics import affine, as_states, floating, logit
 from ..random_bits import bernoulli, subkey
 from ..tables import numbers
 from ..units import Binary
+from ..units.layer import Fields
 from . import fast
-from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
+from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, Model, temperature
+
+Matrix = TypeVar("Matrix", Array, np.ndarray)
 
 
 class Spins(NamedTuple):
@@ -95,7 +98,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return Spins(symmetric / 4, fields / 2 + symmetric.sum(1) / 4)
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Ising:
+    def from_fields(cls, fields: Fields) -> Ising:
         return cls(fields.pop("pairs"), **fields)
 
     @property
@@ -155,12 +158,13 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     def base_log_partition(self) -> Float[Array, ""]:
         return jnp.sum(jax.nn.softplus(self.fields / self.tau))
 
-    def between(self, base: Any, beta: Float[Array, ""]) -> Ising:  # the energy is linear in the parameters
+    def between(self, base: Model, beta: Float[Array, ""]) -> Ising:  # the energy is linear in the parameters
         return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
 
     def anneal(
-        self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+        self, key: Key[Array, ""], base: Model, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
+        assert isinstance(base, Ising)
         gain = (beta_to - beta_from) * (-(v @ base.fields) / self.tau - self.free_energy(v))  # F is linear in beta: one product
         return fast.swept(self.between(base, beta_to), key, v), gain
 
@@ -171,7 +175,7 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
         return as_states(v, self.space.size, self.fields.dtype)
 
 
-def _square(matrix: Any) -> Any:
+def _square(matrix: Matrix) -> Matrix:
     """`matrix`, or an error if it is not one that says each coupling once or twice alike."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise InputError(f"couplings have shape {matrix.shape}: pass a square matrix, one row and column a unit")

@@ -220,8 +220,6 @@ class MixedRBM:
             raise InputError("columns=None without data: pass the unit types of the columns, or data to tell them from")
         if not isinstance(columns, Columns | list | tuple | None):
             raise InputError(f"columns={shown(columns)}: pass the unit types of the columns, such as [mpf.Binary(3), mpf.Real(4)]")
-        if columns is not None and not isinstance(columns, Sequence | Columns):
-            raise InputError(f"columns={shown(columns)}: pass a list of unit types such as [mpf.Binary(3), mpf.Real(4)], or None")
         space = kinds_of_columns(data) if columns is None else columns if isinstance(columns, Columns) else Columns(tuple(columns))
         _, n_hidden = layer_sizes(space.size, n_hidden)
         return RBM.init(seed, space, Binary(n_hidden), data, tau)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ from ..numerics import along, as_states, floating
 from ..random_bits import categorical, subkey
 from ..units import Categories
 from . import fast
-from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, temperature
+from .base import Centrable, FastAnnealing, FastHeatBath, LogLinear, Model, temperature
 
 
 class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
@@ -160,11 +160,11 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
     def base_log_partition(self) -> Float[Array, ""]:
         return self.space.log_norm(self.fields / self.tau)
 
-    def between(self, base: Any, beta: Float[Array, ""]) -> Potts:  # the energy is linear in the parameters
+    def between(self, base: Model, beta: Float[Array, ""]) -> Potts:  # the energy is linear in the parameters
         return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
 
     def anneal(
-        self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+        self, key: Key[Array, ""], base: Model, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         gain = (beta_to - beta_from) * (base.free_energy(v) - self.free_energy(v))
         return fast.swept(self.between(base, beta_to), key, v), gain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ from ..numerics import along, as_states, check_batches, floating
 from ..random_bits import as_key, subkey
 from ..units import DiscreteLayer, Layer, ReLU, Space, Temperature, discrete
 from . import fast
-from .base import Centrable, FastAnnealing, FastFlips, Latent, temperature
+from .base import Centrable, FastAnnealing, FastFlips, Latent, Model, temperature
 
 NARROW = 32  # hidden features up to which the visible fields are written out where they are used
 
@@ -232,10 +232,11 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
     def base_log_partition(self) -> Float[Array, ""]:
         return self.visible.own_log_partition(self.tau) + self.hidden.own_log_partition(self.tau)
 
-    def between(self, base: Any, beta: Float[Array, ""]) -> RBM:
+    def between(self, base: Model, beta: Float[Array, ""]) -> RBM:
         """The energy is the mixture's up to a constant that is zero at both ends of the path."""
         if self.visible.linear and self.hidden.linear:  # so is the energy, in all parameters
             return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
+        assert isinstance(base, RBM)
         # in the mixed units' features, own features are ratio x features + shift; the shift is a field on the hidden units
         visible, ratio, shift = self.visible.between(base.visible, beta)
         hidden, _, _ = self.hidden.between(base.hidden, beta)
@@ -249,9 +250,10 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         return self._with(visible, hidden.tilted(fields), weights)
 
     def anneal(
-        self, key: Key[Array, ""], base: Any, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
+        self, key: Key[Array, ""], base: Model, v: Float[Array, "chains D"], beta_from: Float[Array, ""], beta_to: Float[Array, ""]
     ) -> tuple[Float[Array, "chains D"], Float[Array, " chains"]]:
         """The weights lack the constant of `between`, whose sum along the path is zero."""
+        assert isinstance(base, RBM)
         fields = self._to_hidden(v)  # one product serves weights and sampling
         energies = (beta_to - beta_from) * self.visible.advantage(base.visible, v) / self.tau
         gain = energies + self.hidden.path_gain(base.hidden, fields, beta_from, beta_to, self.tau)
@@ -308,7 +310,7 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
         return as_states(h, self.n_hidden, self.weights.dtype, "hidden")
 
 
-def _made(visible: Layer, hidden: Layer, weights: Any, tau: Temperature) -> RBM:
+def _made(visible: Layer, hidden: Layer, weights: Array | bool, tau: Temperature) -> RBM:
     """An RBM that is not checked: of gradients, or of parameters that fit by construction."""
     model = object.__new__(RBM)
     for name, value in (("weights", weights), ("visible", visible), ("hidden", hidden), ("tau", tau)):

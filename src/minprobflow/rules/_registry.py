@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .base import RuleSpec
 
 
@@ -12,7 +10,7 @@ def names() -> list[str]:
     return RuleSpec.names()
 
 
-def rule(name: str | RuleSpec, **settings: Any) -> RuleSpec:
+def rule(name: str | RuleSpec, **settings: object) -> RuleSpec:
     """The rule with this name and these settings; those of its kernel stand beside its own.
 
     Args:

@@ -148,7 +148,7 @@ def kernel_names() -> list[str]:
     return KernelSpec.names()
 
 
-def kernel_spec(name: str | KernelSpec, **settings: Any) -> KernelSpec:
+def kernel_spec(name: str | KernelSpec, **settings: object) -> KernelSpec:
     """The kernel with this name and these settings.
 
     >>> kernel_spec("tempering", rungs=5)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from ..models.base import Centrable
+
+C = TypeVar("C", bound=Centrable)
 
 
 class CentringState(NamedTuple):
     """Running means of the units."""
 
-    offsets: Any
+    offsets: PyTree[Array]
     seen: Int[Array, "*replicas"]
 
 
@@ -34,9 +36,7 @@ def centred_gradient(rate: float = 0.05) -> optax.GradientTransformationExtraArg
         shape = jax.eval_shape(model.offsets, jax.ShapeDtypeStruct((1, model.space.size), jnp.result_type(float)))
         return CentringState(jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape), jnp.zeros((), int))
 
-    def update(
-        gradient: Any, state: CentringState, model: Any = None, *, batch: Float[Array, "B D"], **_: Any
-    ) -> tuple[Any, CentringState]:
+    def update(gradient: C, state: CentringState, model: C, *, batch: Float[Array, "B D"], **_: object) -> tuple[C, CentringState]:
         weight = jnp.maximum(rate, 1 / (state.seen + 1).astype(batch.dtype))  # a plain mean to begin with
         offsets = jax.tree.map(lambda old, new: old + weight * (new - old), state.offsets, model.offsets(batch))
         return model.centre(gradient, offsets), CentringState(offsets, state.seen + 1)

@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +21,7 @@ KIND = "train_state"
 FORMAT = "2"  # of the state's parts; 1, without a number in the file, was that of release 0.1
 
 
-def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> None:
+def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, object] | None = None) -> None:
     """Write a training state, atomically.
 
     Args:
@@ -46,14 +45,14 @@ def save_state(state: TrainState, path: str | os.PathLike[str], settings: Mappin
     files.write_atomically(arguments.path("path", path), state_to_bytes(state, settings))
 
 
-def state_to_bytes(state: TrainState, settings: Mapping[str, Any] | None = None) -> bytes:
+def state_to_bytes(state: TrainState, settings: Mapping[str, object] | None = None) -> bytes:
     """What `save_state` writes."""
     _check_settings(settings)
     tensors = {name: np.asarray(_plain(leaf)) for name, leaf in _named_leaves(state)}
     return files.pack(tensors, {"kind": KIND, "state_format": FORMAT, "settings": files.as_json(settings or {})})
 
 
-def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any] | None = None) -> TrainState:
+def load_state(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, object] | None = None) -> TrainState:
     """Read a training state that `save_state` wrote.
 
     Args:
@@ -94,7 +93,7 @@ def _check_format(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> 
         )
 
 
-def _settings(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, Any]:
+def _settings(metadata: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, object]:
     try:
         settings = json.loads(metadata["settings"])
     except (ValueError, KeyError, RecursionError) as problem:
@@ -124,14 +123,14 @@ def _state(tensors: Mapping[str, np.ndarray], like: TrainState, path: str | os.P
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def save_checkpoint(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+def save_checkpoint(state: TrainState, path: str | os.PathLike[str], settings: Mapping[str, object]) -> None:
     """Write a training state and keep the one before, under the same name with `.previous`."""
     if Path(path).exists():
         os.replace(path, previous(path))
     save_state(state, path, settings)
 
 
-def load_checkpoint(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, Any]) -> TrainState | None:
+def load_checkpoint(path: str | os.PathLike[str], like: TrainState, settings: Mapping[str, object]) -> TrainState | None:
     """The last state written by `save_checkpoint`, or the one before if that is missing or damaged; None if there is none."""
     found = [p for p in (Path(path), previous(path)) if p.exists()]
     for candidate in found:
@@ -149,7 +148,7 @@ def previous(path: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(path)}.previous")
 
 
-def _check_settings(settings: Any) -> None:
+def _check_settings(settings: object) -> None:
     if settings is not None and not (isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings)):
         raise InputError(f"settings={shown(settings)}: pass a dict with names as keys")
 

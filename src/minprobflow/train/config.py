@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -30,6 +30,8 @@ from ..specs import Setting, near, settings_of, union
 from .optimizer import OPTIMIZERS, Rate, build, constant_rate, decaying_rate
 
 BATCH_SIZE = 50
+Settings = dict[str, Any]
+"""settings by name, each of the type that its field has"""
 FAMILIES = {"rule_settings": "rule", "model_settings": "model"}  # fields that hold the settings of a spec, and what names it
 
 
@@ -46,15 +48,15 @@ class Config:
 
     data: str = "digits"
     """a data set (see minprobflow datasets) or a file"""
-    data_options: Mapping[str, Any] = field(default_factory=dict)
+    data_options: Mapping[str, object] = field(default_factory=dict)
     """options of the data, such as threshold or split"""
     model: str | None = None
     """what to train; by default what suits the data"""
-    model_settings: Mapping[str, Any] = field(default_factory=dict)
+    model_settings: Mapping[str, object] = field(default_factory=dict)
     """settings of the model"""
     rule: str | RuleSpec = "pcd"
     """how to train: a name, in Python also an object such as mpf.FPMPF(k=10, refresh=5)"""
-    rule_settings: Mapping[str, Any] = field(default_factory=dict)
+    rule_settings: Mapping[str, object] = field(default_factory=dict)
     """settings of the rule"""
     epochs: int = 50
     """times to go through the data"""
@@ -62,7 +64,7 @@ class Config:
     """examples per update, by default 50, or all if there are fewer; what is left over at the end of a shuffled epoch is skipped"""
     optimizer: str | optax.GradientTransformation = "sgd"
     """sgd, momentum or adam; in Python any optax optimizer"""
-    learning_rate: float | Callable[..., Any] | None = None
+    learning_rate: float | Rate | None = None
     """a number, in Python also an optax schedule; by default what suits the rule: 0.2 for contrasts, 0.4 for probability flow, whose
     gradient is half as large"""
     schedule: Literal["linear", "constant"] = "linear"
@@ -86,7 +88,7 @@ class Config:
     the safe end of its interval or the larger log Z of its directions); by default exact where that is cheap, else ais"""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any] | None = None, source: str = "the settings", **more: Any) -> Config:
+    def of(cls, values: Mapping[str, object] | None = None, source: str = "the settings", **more: object) -> Config:
         """A configuration from settings by name, those of rule and model among them; what cannot work whatever the data is refused."""
         given = _by_family({**(values or {}), **more}, source)
         config = cls(**{**given.pop(""), **given})
@@ -97,11 +99,11 @@ class Config:
         return config
 
     @classmethod
-    def read(cls, file: str | None, changes: Mapping[str, Any] | None = None) -> Config:
+    def read(cls, file: str | None, changes: Mapping[str, object] | None = None) -> Config:
         """A configuration from a TOML file, if any; `changes` that are not None win."""
         return cls.of(stated(file, changes or {}), file or "the command line")
 
-    def flat(self) -> dict[str, Any]:
+    def flat(self) -> Settings:
         """All settings by name, those of rule and model among them: what `of` takes."""
         own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in FAMILIES}
         return {**own, **self.model_settings, **self.rule_settings}
@@ -119,7 +121,7 @@ class Config:
         rule, model = self.rule_spec(), self.model_spec(data)
         return dataclasses.replace(self, rule=rule.name, rule_settings=rule.settings(), model=model.name, model_settings=model.settings())
 
-    def resumed(self, wanted: Mapping[str, Any], place: str) -> Config:
+    def resumed(self, wanted: Mapping[str, object], place: str) -> Config:
         """The configuration to resume this recorded run with. The number of epochs may change, other settings must be the same."""
         recorded = self.flat()
         asked = {name: value for given in _by_family(wanted, "the command line").values() for name, value in given.items()}
@@ -134,7 +136,7 @@ class Config:
     def checked(self, model: Model, rows: np.ndarray) -> Config:
         """This configuration with the defaults filled in; raises on what cannot work with this model and these rows."""
         size = min(BATCH_SIZE, len(rows)) if self.batch_size is None else self.batch_size
-        plain: dict[str, Any] = {
+        plain: Settings = {
             "epochs": whole("epochs", self.epochs, 1),
             "batch_size": whole("batch_size", size, 1, len(rows), hint=f"there are {len(rows)} examples"),
             "l1": number("l1", self.l1, 0, hint="it is the strength of a penalty"),
@@ -153,7 +155,7 @@ class Config:
         """Examples per update (after `checked`)."""
         return cast(int, self.batch_size)
 
-    def _rate(self) -> float | Callable[..., Any] | None:
+    def _rate(self) -> float | Rate | None:
         if isinstance(self.optimizer, optax.GradientTransformation):
             if self.learning_rate is not None:
                 raise InputError("an optax optimizer brings its own learning rate: drop learning_rate=, or name the optimizer")
@@ -173,13 +175,12 @@ class Config:
         return self.learning_rate
 
     def _centred(self, model: Model) -> bool:
-        if self.centred is not None:
-            flag("centred", self.centred)
-        if self.centred and not isinstance(model, Centrable):
-            raise InputError(f"{type(model).__name__} has no centred gradient: pass centred=False, or leave it out")
         if self.centred is None:
             return isinstance(model, Centrable) and self.optimizer != "adam"
-        return bool(self.centred)
+        centred = flag("centred", self.centred)
+        if centred and not isinstance(model, Centrable):
+            raise InputError(f"{type(model).__name__} has no centred gradient: pass centred=False, or leave it out")
+        return centred
 
     def _average(self) -> float | None:
         if self.average is None or (isinstance(self.average, str) and self.average == "polyak"):
@@ -198,12 +199,12 @@ class Config:
             return constant_rate(self.learning_rate)
         return decaying_rate(self.learning_rate, self.epochs * (n_examples // self.examples))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """What a resumed `fit` must share, as plain values (after `checked`). The number of epochs may be raised."""
         shared = {name: _plain(getattr(self, name)) for name in fit_settings() if name not in ("rule", "epochs", "seed")}
         return {"rule": {self.rule_spec().name: {name: _plain(value) for name, value in self.rule_spec().settings().items()}}, **shared}
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Settings:
         """What to call `fit` with, beside the model and the data."""
         return {**{name: getattr(self, name) for name in fit_settings()}, **self.rule_settings}
 
@@ -241,9 +242,9 @@ def spec_settings() -> dict[str, dict[str, list[type]]]:
     return found
 
 
-def stated(file: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+def stated(file: str | None, changes: Mapping[str, object]) -> dict[str, object]:
     """The settings that a TOML file, if any, and `changes` state; `changes` that are not None win."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if file is not None:
         path = Path(file)
         if not path.is_file():
@@ -255,10 +256,10 @@ def stated(file: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, **{name: value for name, value in changes.items() if value is not None}}
 
 
-def _by_family(values: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
+def _by_family(values: Mapping[str, object], source: str) -> dict[str, Settings]:
     """Settings sorted by whose they are: under "" the run's own, else the rule's or the model's; each of the right type."""
     own, known = run_settings(), spec_settings()
-    given: dict[str, dict[str, Any]] = {"": {}, **{name: {} for name in FAMILIES}}
+    given: dict[str, Settings] = {"": {}, **{name: {} for name in FAMILIES}}
     for name, value in values.items():
         family = next((family for family in FAMILIES if name in known[family]), "")
         if name not in own and not family:
@@ -268,7 +269,7 @@ def _by_family(values: Mapping[str, Any], source: str) -> dict[str, dict[str, An
     return given
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, jax.tree_util.Partial):  # a schedule with its numbers
         return f"{value.func.__name__.strip('_')}({', '.join(str(argument) for argument in value.args)})"
     return getattr(value, "__name__", type(value).__name__) if callable(value) or isinstance(value, tuple) else value

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,8 @@ from ..specs import documented
 from .checkpoint import load_checkpoint, save_checkpoint
 from .config import Config, fit_settings
 from .epoch import arrangement, run_epoch, start
-from .progress import TrainingProgress
+from .optimizer import Rate
+from .progress import Figure, TrainingProgress
 from .state import Metrics, TrainState
 
 MAX_SEEDS = 10_000
@@ -42,7 +43,7 @@ class Epoch(NamedTuple):
     epochs: int
     model: Model  # the averaged model where averaging is on
     state: TrainState
-    metrics: dict[str, np.ndarray]  # means over the epoch's updates; one entry per replica where there are several
+    metrics: dict[str, Figure]  # means over the epoch's updates; one entry per replica where there are several
     seconds: float
 
 
@@ -51,7 +52,7 @@ class Fit(NamedTuple):
 
     model: Model  # the averaged model where averaging is on; stacked along a first axis where there are several seeds
     state: TrainState
-    history: list[dict[str, Any]]  # per epoch: its number, the metrics' means, seconds
+    history: list[dict[str, Figure]]  # per epoch: its number, the metrics' means, seconds
 
     def __repr__(self) -> str:
         """Short: the arrays are in `model` and `state`."""
@@ -72,13 +73,13 @@ class Fit(NamedTuple):
 @documented(fit_settings())
 def fit(
     model: Model | Callable[[jax.Array], Model],
-    data: Any,
+    data: object,
     rule: str | RuleSpec = Config.rule,
     *,
     epochs: int = Config.epochs,
     batch_size: int | None = Config.batch_size,
     optimizer: str | optax.GradientTransformation = Config.optimizer,
-    learning_rate: float | Callable[..., Any] | None = Config.learning_rate,
+    learning_rate: float | Rate | None = Config.learning_rate,
     schedule: Literal["linear", "constant"] = Config.schedule,
     centred: bool | None = Config.centred,
     l1: float = Config.l1,
@@ -86,12 +87,12 @@ def fit(
     average: float | str | None = Config.average,
     seed: int | jax.Array = Config.seed,
     seeds: int | None = None,
-    callbacks: Sequence[Callable[[Epoch], Any]] = (),
+    callbacks: Sequence[Callable[[Epoch], object]] = (),
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     state: TrainState | None = None,
     progress: bool | None = None,
-    **rule_settings: Any,
+    **rule_settings: object,
 ) -> Fit:
     """Train `model` on `data`.
 
@@ -119,14 +120,18 @@ def fit(
     _check_types(callbacks, resume, state)
     if resume and (checkpoint is None or state is not None):
         raise InputError("resume=True continues from the file named by checkpoint=: pass that, and no state=")
-    training: dict[str, Any] = {
-        "optimizer": optimizer,
-        "learning_rate": learning_rate,
-        "schedule": schedule,
-        "centred": centred,
-        "average": average,
-    }
-    config = Config(rule=find_rule(rule, **rule_settings), epochs=epochs, batch_size=batch_size, l1=l1, l2=l2, **training)
+    config = Config(
+        rule=find_rule(rule, **rule_settings),
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        schedule=schedule,
+        centred=centred,
+        l1=l1,
+        l2=l2,
+        average=average,
+    )
     seeds = None if seeds is None else whole("seeds", seeds, 1, MAX_SEEDS)
     stated, keys = _keys(seed, seeds)
     starts = _starts(model, keys)
@@ -148,7 +153,7 @@ def fit(
         state = _begin(config, keys, starts, device_data, seeds)
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
-    history: list[dict[str, Any]] = []
+    history: list[dict[str, Figure]] = []
     with TrainingProgress(config.epochs, config.rule_spec().informative()) if wanted(progress) else nullcontext() as show:
         for number in range(int(np.max(state.step)) // batches + 1, config.epochs + 1):
             begun = time.perf_counter()
@@ -168,7 +173,7 @@ def fit(
     return Fit(state.average or state.model, state, history)
 
 
-def _starts(model: Any, keys: list[jax.Array]) -> list[Model]:
+def _starts(model: object, keys: list[jax.Array]) -> list[Model]:
     """The model to start from, or one for each key."""
     if isinstance(model, Model | type) or not callable(model):
         return [as_model(model)]
@@ -179,7 +184,7 @@ def _starts(model: Any, keys: list[jax.Array]) -> list[Model]:
     return [as_model(made, "model(key)") for made in models]
 
 
-def _keys(seed: Any, seeds: int | None) -> tuple[Any, list[jax.Array]]:
+def _keys(seed: object, seeds: int | None) -> tuple[int | list[int], list[jax.Array]]:
     """The seed as a record states it, and one key for each replica: from consecutive seeds, or split from a JAX key."""
     if isinstance(seed, jax.Array) and not (seed.ndim == 0 and jnp.issubdtype(seed.dtype, jnp.integer)):
         key = as_key(seed, "seed")
@@ -188,7 +193,7 @@ def _keys(seed: Any, seeds: int | None) -> tuple[Any, list[jax.Array]]:
     return seed, [as_key(seed + i) for i in range(seeds or 1)]
 
 
-def _check_types(callbacks: Any, resume: Any, state: Any) -> None:
+def _check_types(callbacks: object, resume: object, state: object) -> None:
     flag("resume", resume)
     if not isinstance(callbacks, Sequence) or not all(callable(callback) for callback in callbacks):
         raise InputError(f"callbacks={shown(callbacks)}: pass a list of functions of an Epoch")
@@ -196,7 +201,7 @@ def _check_types(callbacks: Any, resume: Any, state: Any) -> None:
         raise InputError(f"state={shown(state)}: pass the state of a fit (fit.state), or one that mpf.load_state read")
 
 
-def begin(model: Model, data: Any, config: Config) -> TrainState:
+def begin(model: Model, data: object, config: Config) -> TrainState:
     """The state that `fit` with this configuration starts from, for when it is needed apart: a saved one is read into it."""
     rows = as_model(model).space.check(data)
     return _begin(config.checked(model, rows), [as_key(config.seed, "seed")], [model], jnp.asarray(rows), None)
@@ -211,7 +216,7 @@ def _begin(config: Config, keys: list[jax.Array], starts: list[Model], data: jax
     return states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
 
 
-def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, checkpoint: Any, record: dict[str, Any]) -> None:
+def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, checkpoint: str | None, record: dict[str, object]) -> None:
     finite = np.isfinite(np.asarray(metrics.objective)) & np.isfinite(np.asarray(metrics.gradient_norm))
     if finite.all() and bool(all_finite((new.model, new.average))):
         return

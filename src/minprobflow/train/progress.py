@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,9 @@ LINES = 100  # a longer run prints about this many, unless its epochs are slow
 SILENCE = 30.0  # seconds after which a line is printed whatever the epoch
 WIDE = 100  # columns of a terminal that has room for a bar beside the figures
 
+Figure = float | np.floating | np.ndarray
+"""a metric; an array of them where there are replicas"""
+
 
 @runtime_checkable
 class Passed(Protocol):
@@ -28,7 +31,7 @@ class Passed(Protocol):
     @property
     def epochs(self) -> int: ...
     @property
-    def metrics(self) -> Mapping[str, Any]: ...
+    def metrics(self) -> Mapping[str, Figure]: ...
 
 
 @runtime_checkable
@@ -121,7 +124,7 @@ class TrainingProgress:
         return [f"{seconds / ahead:.2g} s/epoch", f"{bound}{duration(seconds)} left"]
 
 
-def figures(metrics: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+def figures(metrics: Mapping[str, Figure], names: Iterable[str]) -> list[str]:
     """The metrics with these names as they are shown; means over replicas.
 
     >>> figures({"gradient_norm": 0.3125, "ess": 0.874}, ["gradient_norm", "ess"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from ..models.base import Model
 
@@ -23,8 +23,8 @@ class TrainState(NamedTuple):
     step: Int[Array, "*replicas"]  # updates done
     key: Key[Array, "*replicas"]  # of the run
     model: Model  # with the current parameters
-    optimizer: Any  # the state of the optax transformation
-    rule: Any  # particles and what else the rule keeps
+    optimizer: PyTree[Array]  # the state of the optax transformation
+    rule: PyTree[Array]  # particles and what else the rule keeps
     average: Model | None  # of the parameters, where averaging is on
 
 

@@ -86,10 +86,6 @@ class Bernoulli(LinearLayer, DiscreteLayer):
     def space(self) -> Binary:
         return Binary(self.bias.shape[-1])
 
-    @property
-    def feature_shape(self) -> tuple[int, ...]:
-        return self.bias.shape[-1:]
-
     def cumulant(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch"]:
         return sum_softplus(self.logits(fields, tau))
 

@@ -146,10 +146,6 @@ class Categorical(LinearLayer, DiscreteLayer):
     def space(self) -> Categories:
         return Categories(*self.bias.shape[-2:])
 
-    @property
-    def feature_shape(self) -> tuple[int, ...]:
-        return self.bias.shape[-2:]
-
     def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch n q"]:
         return jax.nn.softmax(self.logits(fields, tau))
 

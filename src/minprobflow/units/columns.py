@@ -80,9 +80,10 @@ class Columns(Space):
         """The columns of each part."""
         return [x[..., list(columns)] for columns in self.columns]
 
-    def joined(self, parts: Sequence[Array]) -> Array:
+    def joined(self, parts: Sequence[Values]) -> Values:
         """Columns of the parts in the table's order."""
-        return jnp.concatenate(parts, -1)[..., np.argsort(np.concatenate(self.columns))]
+        arrays = np if isinstance(parts[0], np.ndarray) else jnp
+        return arrays.concatenate(parts, -1)[..., np.argsort(np.concatenate(self.columns))]
 
     def split(self, joined: Values) -> Iterator[tuple[Space, Values]]:
         """Each part with its share of a flat axis of features."""
@@ -96,13 +97,13 @@ class Columns(Space):
         return self.joined([part.noise(subkey(key, i), n) for i, part in enumerate(self.parts)])
 
     def random_rows(self, rng: np.random.Generator, n: int) -> Num[np.ndarray, "n size"]:
-        return self._in_order([part.random_rows(rng, n) for part in self.parts])
+        return self.joined([part.random_rows(rng, n) for part in self.parts])
 
     def features(self, v: Float[Array, "*batch size"]) -> Float[Array, "*batch F"]:
         return flat([part.features(x) for part, x in zip(self.parts, self.of_parts(v), strict=True)], v.ndim - 1)
 
     def log_norm(self, logits: Float[Array, "*batch F"]) -> Float[Array, "*batch"]:
-        return sum((part.log_norm(x) for part, x in self.split(logits)), start=jnp.zeros(logits.shape[:-1], logits.dtype))
+        return total([part.log_norm(x) for part, x in self.split(logits)])
 
     def sample(self, key: Key[Array, ""], logits: Float[Array, "*batch F"]) -> Float[Array, "*batch size"]:
         return self.joined([part.sample(subkey(key, i), x) for i, (part, x) in enumerate(self.split(logits))])
@@ -123,7 +124,7 @@ class Columns(Space):
         return self.joined([part.mistakes(x, y) for (part, x), y in zip(self.split(logits), self.of_parts(v), strict=True)])
 
     def best_guess(self, means: Float[np.ndarray, "*batch F"]) -> Float[np.ndarray, "*batch size"]:
-        return self._in_order([part.best_guess(x) for part, x in self.split(means)])
+        return self.joined([part.best_guess(x) for part, x in self.split(means)])
 
     def layer(self, data: object = None, tau: float = 1.0) -> Mixed:
         from .mixed import Mixed
@@ -132,7 +133,7 @@ class Columns(Space):
         return Mixed(*(part.layer(x, tau) for part, x in zip(self.parts, parts, strict=True)), columns=self.columns)
 
     def _rows(self, data: object, name: str) -> Num[np.ndarray, "n width"]:
-        return self._in_order(self._parts(data, name)).astype(self.dtype)
+        return self.joined(self._parts(data, name)).astype(self.dtype)
 
     def _parts(self, data: object, name: str) -> list[Num[np.ndarray, "n part"]]:
         rows = table(data, name)
@@ -146,9 +147,6 @@ class Columns(Space):
 
     def _rows_of_parts(self, rows: Num[np.ndarray, "n size"]) -> Iterator[tuple[Space, np.ndarray]]:
         return ((part, x.astype(part.dtype)) for part, x in zip(self.parts, self.of_parts(rows), strict=True))
-
-    def _in_order(self, parts: Sequence[np.ndarray]) -> np.ndarray:
-        return np.concatenate(parts, -1)[..., np.argsort(np.concatenate(self.columns))]
 
 
 class DiscreteColumns(Columns, Discrete):  # type: ignore[override]
@@ -261,6 +259,11 @@ def places(sizes: Sequence[int], columns: object) -> Places:
 def flat(parts: Sequence[Array], batch: int = 0) -> Array:
     """Features of parts along one axis, the first after those of a batch."""
     return jnp.concatenate([part.reshape(*part.shape[:batch], -1) for part in parts], -1)
+
+
+def total(parts: Sequence[Array]) -> Array:
+    """The sum of what the parts give."""
+    return sum(parts[1:], start=parts[0])
 
 
 def _listed(columns: tuple[int, ...]) -> str:

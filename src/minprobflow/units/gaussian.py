@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -143,10 +143,20 @@ class Real(Space):
 class NormalLayer(Layer):
     """What Gaussian units and truncated ones share: a location and a variance each, with weights in the units of x."""
 
-    if TYPE_CHECKING:
-        log_variance: Array
-        min_variance: float
     unbounded: ClassVar[bool] = True
+
+    bias: Float[Array, "*replicas n"]
+    log_variance: Float[Array, "*replicas n"]
+    min_variance: float = eqx.field(static=True)
+
+    def __init__(self, bias: object, log_variance: object, min_variance: float):
+        of = type(self).__name__
+        self.bias = parameter(bias, "bias", 1, of)
+        self.log_variance = jnp.zeros_like(self.bias) if log_variance is None else parameter(log_variance, "log_variance", 1, of)
+        if self.bias.shape != self.log_variance.shape:
+            shapes = f"bias {self.bias.shape}, log_variance {self.log_variance.shape}"
+            raise InputError(f"{of} shapes do not fit: {shapes}; pass one of each per unit")
+        self.min_variance = _floor(min_variance)
 
     @property
     def variance(self) -> Float[Array, "*replicas n"]:
@@ -243,13 +253,8 @@ class Gaussian(NormalLayer):
 
     kind: ClassVar[str] = "gaussian"
 
-    bias: Float[Array, "*replicas n"]
-    log_variance: Float[Array, "*replicas n"]
-    min_variance: float = eqx.field(static=True)
-
     def __init__(self, bias: object, log_variance: object = None, min_variance: float = RELATIVE_FLOOR):
-        self.bias, self.log_variance = normal_parameters(bias, log_variance, "Gaussian")
-        self.min_variance = _floor(min_variance)
+        super().__init__(bias, log_variance, min_variance)
 
     @property
     def space(self) -> Real:
@@ -292,15 +297,6 @@ class Gaussian(NormalLayer):
     @property
     def slopes(self) -> Float[Array, " n"]:
         return 1 / self.variance
-
-
-def normal_parameters(bias: object, log_variance: object, of: str) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Bias and log variance of the same shape."""
-    first = parameter(bias, "bias", 1, of)
-    second = jnp.zeros_like(first) if log_variance is None else parameter(log_variance, "log_variance", 1, of)
-    if first.shape != second.shape:
-        raise InputError(f"{of} shapes do not fit: bias {first.shape}, log_variance {second.shape}; pass one of each per unit")
-    return first, second
 
 
 def _floor(min_variance: object) -> float:

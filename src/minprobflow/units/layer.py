@@ -22,6 +22,8 @@ from .base import Space
 
 L = TypeVar("L", bound="Layer")
 Temperature = float | Float[Array, ""]
+Fields = dict[str, Any]
+"""the fields of a layer or a model by name, as a file holds them: arrays, layers and plain values"""
 
 
 class Layer(eqx.Module):
@@ -87,7 +89,7 @@ class Layer(eqx.Module):
         """The means of f(x): tau times the gradient of the cumulant."""
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Layer:
+    def from_fields(cls, fields: Fields) -> Layer:
         """A layer from its fields by name, as a model file holds them."""
         return cls(**fields)
 
@@ -175,6 +177,10 @@ class LinearLayer(Layer):
     """Units whose energy is -bias . f(x): the bias is a constant field, and f are the features of the space."""
 
     linear: ClassVar[bool] = True
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        return self.space.feature_shape
 
     @property
     def flat_bias(self) -> Float[Array, " F"]:

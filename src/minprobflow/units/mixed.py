@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key, PyTree
 from ..arguments import shown
 from ..errors import InputError
 from ..random_bits import subkey
-from .columns import Columns, Places, flat, places
-from .layer import DiscreteLayer, Layer, Temperature
+from .columns import Columns, Places, flat, places, total
+from .layer import DiscreteLayer, Fields, Layer, Temperature
 
 M = TypeVar("M", bound="Mixed")
 
@@ -44,7 +44,7 @@ class Mixed(DiscreteLayer):
         self.columns = places([part.space.size for part in parts], columns)
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Mixed:
+    def from_fields(cls, fields: Fields) -> Mixed:
         return cls(*fields["parts"], columns=tuple(map(tuple, fields.get("columns", ()))))
 
     @property
@@ -91,7 +91,7 @@ class Mixed(DiscreteLayer):
         return self._of([part.with_bias(x) for part, x in self._split(bias)])
 
     def energy(self, x: Float[Array, "*batch size"]) -> Float[Array, "*batch"]:
-        return _total([part.energy(own) for part, own in self._columns(x)])
+        return total([part.energy(own) for part, own in self._columns(x)])
 
     def features(self, x: Float[Array, "*batch size"]) -> Float[Array, "*batch F"]:
         return jnp.concatenate([part.features(own) for part, own in self._columns(x)], -1)
@@ -100,7 +100,7 @@ class Mixed(DiscreteLayer):
         return flat([part.logits(x, tau) for part, x in self._split(fields)], fields.ndim - 1)
 
     def cumulant(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch"]:
-        return _total([part.cumulant(x, tau) for part, x in self._split(fields)])
+        return total([part.cumulant(x, tau) for part, x in self._split(fields)])
 
     def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return flat([part.mean(x, tau) for part, x in self._split(fields)], fields.ndim - 1)
@@ -119,7 +119,7 @@ class Mixed(DiscreteLayer):
         return self._of([part.rest() for part in self.parts])
 
     def own_log_partition(self, tau: Temperature) -> Float[Array, ""]:
-        return _total([part.own_log_partition(tau) for part in self.parts])
+        return total([part.own_log_partition(tau) for part in self.parts])
 
     def between(self: M, base: M, beta: Float[Array, ""]) -> tuple[M, Float[Array, " F"], Float[Array, " F"]]:
         layers, ratios, shifts = zip(*(own.between(other, beta) for own, other in self._beside(base)), strict=True)
@@ -127,13 +127,13 @@ class Mixed(DiscreteLayer):
 
     def advantage(self: M, base: M, x: Float[Array, "*batch size"]) -> Float[Array, "*batch"]:
         gains = [own.advantage(other, own_x) for (own, other), (_, own_x) in zip(self._beside(base), self._columns(x), strict=True)]
-        return _total(gains)
+        return total(gains)
 
     def path_gain(
         self: M, base: M, fields: Float[Array, "*batch F"], beta_from: Float[Array, ""], beta_to: Float[Array, ""], tau: Temperature
     ) -> Float[Array, "*batch"]:
         pairs = zip(self._beside(base), self._split(fields), strict=True)
-        return _total([own.path_gain(other, x, beta_from, beta_to, tau) for (own, other), (_, x) in pairs])
+        return total([own.path_gain(other, x, beta_from, beta_to, tau) for (own, other), (_, x) in pairs])
 
     def spread(self, x: Float[Array, "B size"], fields: Float[Array, " F"], tau: Temperature) -> PyTree[Array]:
         pairs = zip(self._columns(x), self._split(fields), strict=True)
@@ -181,7 +181,3 @@ class Mixed(DiscreteLayer):
         for part in self.parts:
             yield part, joined[..., first : first + part.n_features]
             first += part.n_features
-
-
-def _total(parts: Sequence[Array]) -> Array:
-    return sum(parts[1:], start=parts[0])

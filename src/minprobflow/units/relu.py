@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +16,7 @@ from ..numerics import along
 from ..random_bits import uniform
 from ..tables import refuse_first
 from .base import RELATIVE_FLOOR
-from .gaussian import N, NormalLayer, Real, _floor, normal_parameters
+from .gaussian import N, NormalLayer, Real
 from .layer import Temperature
 
 FAR = -4.0  # below this many standard deviations the tail's continued fraction is used
@@ -118,13 +117,8 @@ class ReLU(NormalLayer):
 
     kind: ClassVar[str] = "relu"
 
-    bias: Float[Array, "*replicas n"]
-    log_variance: Float[Array, "*replicas n"]
-    min_variance: float = eqx.field(static=True)
-
     def __init__(self, bias: object, log_variance: object = None, min_variance: float = RELATIVE_FLOOR):
-        self.bias, self.log_variance = normal_parameters(bias, log_variance, "ReLU")
-        self.min_variance = _floor(min_variance)
+        super().__init__(bias, log_variance, min_variance)
 
     @property
     def space(self) -> NonNegative:

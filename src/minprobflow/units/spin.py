@@ -92,10 +92,6 @@ class Spin(LinearLayer, DiscreteLayer):
     def space(self) -> Signs:
         return Signs(self.bias.shape[-1])
 
-    @property
-    def feature_shape(self) -> tuple[int, ...]:
-        return self.bias.shape[-1:]
-
     def mean(self, fields: Float[Array, "*batch F"], tau: Temperature) -> Float[Array, "*batch F"]:
         return jnp.tanh(self.logits(fields, tau))
 
