@@ -108,7 +108,7 @@ def assert_same_states(left, right):
 def test_resume_is_bit_exact(rule, name, tmp_path):
     settings = {"epochs": 4, "seed": 3, **SETTINGS}
     model, data = start_of(laws.MODELS[name]), DATA[name]
-    whole = mpf.fit(model, data, rule, **settings)
+    whole, programs = mpf.fit(model, data, rule, **settings), run_epoch._cache_size()
     path = tmp_path / "state.safetensors"
     stopped = mpf.fit(model, data, rule, **settings, checkpoint=path, callbacks=[lambda epoch: epoch.number == 2])
     assert len(stopped.history) == 2
@@ -117,6 +117,7 @@ def test_resume_is_bit_exact(rule, name, tmp_path):
     resumed = mpf.fit(model, data, rule, **settings, checkpoint=path, resume=True)
     assert len(resumed.history) == 2
     assert_same_states(whole.state, resumed.state)
+    assert run_epoch._cache_size() == programs  # what is read from a file has the types of what is in memory
 
 
 @every_pair
