@@ -23,7 +23,7 @@ check: lint types layers
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/conformance/test_every_rule.py -k 'RBM-0-tau0.5 and (raises or resume or metrics)'
 
 test: lint types layers
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 -m "not heavy"
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25 -m "not heavy"
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 10 -m heavy
 
 soak: .venv/.installed

@@ -44,10 +44,14 @@ PAIRS = [(rule, name) for rule in laws.RULES for name in laws.FIRST if is_tested
 TAU_PAIRS = [(rule, name) for rule in laws.RULES for name in laws.SOME if is_tested(rule, name)]
 # and what `vmap` does to a rule or to a model does not depend on the other
 REPLICA_PAIRS = [(rule, name) for rule, name in PAIRS if name.startswith("RBM") or rule == "fpmpf"]
+
+
 # tests of a pair run in one process with the same shapes and settings, so that they share one compilation
-every_pair = pytest.mark.parametrize(
-    ("rule", "name"), [pytest.param(*pair, marks=pytest.mark.xdist_group("-".join(pair))) for pair in PAIRS]
-)
+def on_one_worker(pairs):
+    return pytest.mark.parametrize(("rule", "name"), [pytest.param(*pair, marks=pytest.mark.xdist_group("-".join(pair))) for pair in pairs])
+
+
+every_pair = on_one_worker(PAIRS)
 SETTINGS = {"batch_size": 50, "average": 0.9}
 every_pair_and_temperature = pytest.mark.parametrize(("rule", "name"), TAU_PAIRS)
 
@@ -151,7 +155,7 @@ def test_input_dtype_does_not_matter(rule, name):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("rule", "name"), REPLICA_PAIRS)
+@on_one_worker(REPLICA_PAIRS)
 def test_replicas_equal_single_runs(rule, name, monkeypatch):
     """Replica i of `seeds` is the run with seed + i; under `vmap` up to rounding (few updates: sampling amplifies rounding later)."""
     monkeypatch.setattr(loop, "arrangement", lambda seeds: "one" if seeds is None else "together")
