@@ -24,7 +24,7 @@ check: lint types layers
 
 test: lint types layers
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25 -m "not heavy"
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 10 -m heavy
+	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 10 -m heavy tests
 
 soak: .venv/.installed
 	$(BIN)/python -m soak

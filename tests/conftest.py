@@ -32,6 +32,13 @@ def pytest_configure(config):
         os.environ["XLA_FLAGS"] = " ".join((*QUICK_TO_COMPILE, os.environ.get("XLA_FLAGS", ""))).strip()
 
 
+def pytest_ignore_collect(collection_path, config):
+    """The run of the heavy tests does not import files without any: None leaves the decision to others."""
+    if config.option.markexpr == "heavy" and collection_path.suffix == ".py" and "pytest.mark.heavy" not in collection_path.read_text():
+        return True
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Tests that trace the same programs run on the same worker: those of a file, and in the conformance suite those of a model."""
