@@ -23,8 +23,8 @@ check: lint types layers
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/conformance/test_every_rule.py -k 'RBM-0-tau0.5 and (raises or resume or metrics)'
 
 test: lint types layers
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 25 -m "not heavy"
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 10 -m heavy
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25 -m "not heavy"
+	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 10 -m heavy tests
 
 soak: .venv/.installed
 	$(BIN)/python -m soak

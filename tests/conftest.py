@@ -1,5 +1,6 @@
 import os
 import pathlib
+import re
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # workers and the processes that tests start share what they compile
@@ -29,6 +30,31 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "heavy: computes for longer than it compiles; `make test` runs these apart")
     if config.option.markexpr != "heavy":
         os.environ["XLA_FLAGS"] = " ".join((*QUICK_TO_COMPILE, os.environ.get("XLA_FLAGS", ""))).strip()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """The run of the heavy tests does not import files without any: None leaves the decision to others."""
+    if config.option.markexpr == "heavy" and collection_path.suffix == ".py" and "pytest.mark.heavy" not in collection_path.read_text():
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that trace the same programs run on the same worker: those of a file, and in the conformance suite those of a model."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and (group := _group(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item):
+    folder = item.path.parent.name
+    if folder == "reproduction":
+        return folder
+    if folder != "conformance":
+        return item.path.name
+    of_model = re.search(r"([A-Z]\w*-\w+)(-tau[\d.]+)?]$", item.nodeid)
+    return of_model and of_model[1]
 
 
 @pytest.fixture(autouse=True)

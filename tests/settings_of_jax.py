@@ -46,10 +46,16 @@ def digest(result) -> str:
     return whole.hexdigest()[:16]
 
 
-if __name__ == "__main__":
+def lines():
+    """A line for each call: its digest, or how it failed."""
     for label, call in calls():
         try:
-            print(f"{label}: {digest(call())}", flush=True)
+            yield f"{label}: {digest(call())}"
         except Exception as problem:
             own = [frame for frame in traceback.extract_tb(problem.__traceback__) if "minprobflow" in frame.filename]
-            print(f"{label}: {type(problem).__name__}: {str(problem)[:300]} at {own[-1].filename}:{own[-1].lineno}", flush=True)
+            yield f"{label}: {type(problem).__name__}: {str(problem)[:300]} at {own[-1].filename}:{own[-1].lineno}"
+
+
+if __name__ == "__main__":
+    for line in lines():
+        print(line, flush=True)

@@ -18,8 +18,6 @@ BITS = (RNG.random((90, 6)) < 0.4).astype(np.uint8)
 LETTERS = RNG.integers(0, 5, (90, 6)).astype(np.uint8)
 SHORT = ["--epochs", "1", "--batch-size", "20", "--quiet"]
 
-pytestmark = pytest.mark.xdist_group("command models")
-
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):

@@ -23,8 +23,6 @@ from minprobflow.train import Config
 CONFIG = Config.of(rule="cd", k=1, hidden=4, epochs=3, batch_size=100, learning_rate=0.1)
 FLAGS = ["--rule", "cd", "--k", "1", "--hidden", "4", "--epochs", "3", "--batch-size", "100", "--learning-rate", "0.1", "--quiet"]
 
-pytestmark = pytest.mark.xdist_group("endings")
-
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):

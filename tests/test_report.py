@@ -42,8 +42,6 @@ FIGURES = [
 SIDE_BY_SIDE = 3  # pictures of each run in the comparison
 SVGS, IMAGES, SHARED = 10, 11, 6  # of one run; 5 strips from data, 5 from noise, filters; of a comparison
 
-pytestmark = pytest.mark.xdist_group("report")
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):

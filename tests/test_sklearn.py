@@ -6,7 +6,6 @@ import pickletools
 import re
 import warnings
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,19 +28,6 @@ GREY = load_digits().data[:200] / 16
 BITS = (GREY > 0.5).astype(np.uint8)
 CLASSES = load_digits().target[:200]
 SMALL = {"n_components": 4, "batch_size": 50, "n_iter": 2, "random_state": 0}  # one setting throughout: it is compiled once
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Many shapes, few updates each: compiling takes all the time.
-
-    Programs compiled without the setting round differently, and JAX would go on using those of earlier tests: they are dropped.
-    """
-    jax.clear_caches()
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-    jax.clear_caches()
 
 
 @pytest.fixture(scope="module")

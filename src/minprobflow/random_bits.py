@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from typing import TypeGuard
 
 import jax
@@ -82,6 +83,7 @@ def _words(key: Key[Array, ""]) -> UInt32[Array, " 2"]:
     return jax.random.key_data(as_key(key))
 
 
+@partial(jax.jit, static_argnames="rounds", inline=True)  # traced once for each shape; the program around it stays as it is
 def threefry2x32(
     key: tuple[UInt32[Array, ""], UInt32[Array, ""]], x0: UInt32[Array, "*shape"], x1: UInt32[Array, "*shape"], rounds: int = 20
 ) -> tuple[UInt32[Array, "*shape"], UInt32[Array, "*shape"]]:

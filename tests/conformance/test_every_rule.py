@@ -1,5 +1,7 @@
 """Laws that every rule must obey, on every model it claims. Rules are discovered: a new one is tested without touching this file."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import laws
@@ -13,7 +15,10 @@ from minprobflow.samplers import default_kernel
 from minprobflow.train import loop
 from minprobflow.train.epoch import run_epoch
 
-DATA = {name: laws.draw(model, 400) for name, model in laws.MODELS.items()}
+
+@cache
+def rows_of(name):
+    return laws.draw(laws.MODELS[name], 400)
 
 
 def claims(rule, model):
@@ -39,10 +44,14 @@ PAIRS = [(rule, name) for rule in laws.RULES for name in laws.FIRST if is_tested
 TAU_PAIRS = [(rule, name) for rule in laws.RULES for name in laws.SOME if is_tested(rule, name)]
 # and what `vmap` does to a rule or to a model does not depend on the other
 REPLICA_PAIRS = [(rule, name) for rule, name in PAIRS if name.startswith("RBM") or rule == "fpmpf"]
+
+
 # tests of a pair run in one process with the same shapes and settings, so that they share one compilation
-every_pair = pytest.mark.parametrize(
-    ("rule", "name"), [pytest.param(*pair, marks=pytest.mark.xdist_group("-".join(pair))) for pair in PAIRS]
-)
+def on_one_worker(pairs):
+    return pytest.mark.parametrize(("rule", "name"), [pytest.param(*pair, marks=pytest.mark.xdist_group("-".join(pair))) for pair in pairs])
+
+
+every_pair = on_one_worker(PAIRS)
 SETTINGS = {"batch_size": 50, "average": 0.9}
 every_pair_and_temperature = pytest.mark.parametrize(("rule", "name"), TAU_PAIRS)
 
@@ -57,8 +66,8 @@ def test_gradient_equals_finite_differences(rule, name, float64):
     """Of the loss with the drawn states held fixed, at parameters that have moved away from theta_old."""
     model = laws.doubled(laws.MODELS[name])
     built = mpf.rule(rule).build(16)
-    batch = jnp.asarray(DATA[name][:16]).astype(float)
-    state = jax.jit(built.init)(jax.random.key(0), model, jnp.asarray(DATA[name]))
+    batch = jnp.asarray(rows_of(name)[:16]).astype(float)
+    state = jax.jit(built.init)(jax.random.key(0), model, jnp.asarray(rows_of(name)))
     state = jax.jit(built.connect)(jax.random.key(1), model, state, batch)
     moved = jax.tree.map(lambda x: 0.9 * x + 0.02, model)
 
@@ -79,7 +88,7 @@ def log_likelihood(model, data):
 
 @every_pair
 def test_training_raises_the_exact_likelihood(rule, name):
-    truth, data = laws.MODELS[name], DATA[name]
+    truth, data = laws.MODELS[name], rows_of(name)
     model = start_of(truth)
 
     trained = mpf.fit(model, data, rule, epochs=60, **SETTINGS).model
@@ -90,7 +99,7 @@ def test_training_raises_the_exact_likelihood(rule, name):
 
 @every_pair
 def test_metrics_are_finite_and_in_range(rule, name):
-    history = mpf.fit(start_of(laws.MODELS[name]), DATA[name], rule, epochs=2, **SETTINGS).history
+    history = mpf.fit(start_of(laws.MODELS[name]), rows_of(name), rule, epochs=2, **SETTINGS).history
     for record in history:
         assert all(np.isfinite(record[key]) for key in ("objective", "log_flow", "ess", "reconstruction_error", "gradient_norm"))
         assert 0 < record["ess"] <= 1 + 1e-5
@@ -107,8 +116,8 @@ def assert_same_states(left, right):
 @every_pair
 def test_resume_is_bit_exact(rule, name, tmp_path):
     settings = {"epochs": 4, "seed": 3, **SETTINGS}
-    model, data = start_of(laws.MODELS[name]), DATA[name]
-    whole = mpf.fit(model, data, rule, **settings)
+    model, data = start_of(laws.MODELS[name]), rows_of(name)
+    whole, programs = mpf.fit(model, data, rule, **settings), run_epoch._cache_size()
     path = tmp_path / "state.safetensors"
     stopped = mpf.fit(model, data, rule, **settings, checkpoint=path, callbacks=[lambda epoch: epoch.number == 2])
     assert len(stopped.history) == 2
@@ -117,11 +126,12 @@ def test_resume_is_bit_exact(rule, name, tmp_path):
     resumed = mpf.fit(model, data, rule, **settings, checkpoint=path, resume=True)
     assert len(resumed.history) == 2
     assert_same_states(whole.state, resumed.state)
+    assert run_epoch._cache_size() == programs  # what is read from a file has the types of what is in memory
 
 
 @every_pair
 def test_compiles_once(rule, name):
-    model, data = start_of(laws.MODELS[name]), DATA[name]
+    model, data = start_of(laws.MODELS[name]), rows_of(name)
     before = run_epoch._cache_size()
     for seed in (0, 1):
         mpf.fit(model, data, rule, epochs=3 + seed, learning_rate=0.1 + seed, seed=seed, **SETTINGS)
@@ -130,7 +140,7 @@ def test_compiles_once(rule, name):
 
 @every_pair
 def test_input_dtype_does_not_matter(rule, name):
-    model, data = start_of(laws.MODELS[name]), DATA[name]
+    model, data = start_of(laws.MODELS[name]), rows_of(name)
     data = np.round(data) if name in laws.REAL else data
     dtypes = (
         np.int8 if name in laws.REAL else np.uint8,
@@ -145,11 +155,11 @@ def test_input_dtype_does_not_matter(rule, name):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("rule", "name"), REPLICA_PAIRS)
+@on_one_worker(REPLICA_PAIRS)
 def test_replicas_equal_single_runs(rule, name, monkeypatch):
     """Replica i of `seeds` is the run with seed + i; under `vmap` up to rounding (few updates: sampling amplifies rounding later)."""
     monkeypatch.setattr(loop, "arrangement", lambda seeds: "one" if seeds is None else "together")
-    model, data = start_of(laws.MODELS[name]), DATA[name]
+    model, data = start_of(laws.MODELS[name]), rows_of(name)
     together = mpf.fit(model, data, rule, epochs=1, seeds=3, seed=5, **SETTINGS)
     for i in range(3):
         alone = mpf.fit(model, data, rule, epochs=1, seed=5 + i, **SETTINGS)
@@ -192,7 +202,7 @@ def test_particle_rules_are_their_definition(rule, refresh, float64):
     objective = type(spec).objective
     if objective not in (contrast, probability_flow):
         pytest.skip("an objective of its own")
-    model, rows = laws.doubled(laws.MODELS["RBM-0-tau0.5"]), jnp.asarray(DATA["RBM-0-tau0.5"])
+    model, rows = laws.doubled(laws.MODELS["RBM-0-tau0.5"]), jnp.asarray(rows_of("RBM-0-tau0.5"))
     built, batch = spec.build(16), rows[:16].astype(float)
     state = built.connect(jax.random.key(1), model, built.init(jax.random.key(0), model, rows), batch)
     moved = jax.tree.map(lambda x: 0.7 * x + 0.1, model)
@@ -212,7 +222,7 @@ def test_particle_rules_are_their_definition(rule, refresh, float64):
 def test_particles_start_where_the_rule_says(rule, refresh):
     """A draw is the kernel, run with the same key from the batch, from the last particles, or from the latter half of those."""
     spec = mpf.rule(rule, refresh=refresh, k=2, n_particles=120)
-    model, rows = laws.MODELS["RBM-0-tau0.5"], jnp.asarray(DATA["RBM-0-tau0.5"])
+    model, rows = laws.MODELS["RBM-0-tau0.5"], jnp.asarray(rows_of("RBM-0-tau0.5"))
     built, batch = spec.build(80), rows[:80].astype(float)
     old = built.init(jax.random.key(0), model, rows)._replace(age=jnp.asarray(refresh))
     found, particles, again = built.connect(jax.random.key(1), model, old, batch).states, old.states, batch[np.arange(120) % 80]

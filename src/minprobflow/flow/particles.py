@@ -67,7 +67,8 @@ def particles(
     def init(key: Key[Array, ""], model: Model, data: Num[Array, "N D"]) -> Particles:
         rows = jax.random.randint(key, (n_particles,), 0, data.shape[0])
         chains = as_kernel(kernel, model).init(key, model, data[rows].astype(float))
-        return made(model, chains, data[:batch_size].astype(float), jnp.asarray(refresh))
+        age = jnp.asarray(refresh, int)  # without a type it would be a weak one, and a run resumed from a file would be compiled again
+        return made(model, chains, data[:batch_size].astype(float), age)
 
     def draw(key: Array, model: Model, old: Particles, batch: Float[Array, "B D"]) -> Particles:
         chosen = as_kernel(kernel, model)
