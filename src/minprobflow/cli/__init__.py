@@ -37,9 +37,10 @@ app.add_typer(datasets.app, name="datasets")
 
 def _version(wanted: bool) -> bool:
     if wanted:
+        from .. import native
         from ..versions import version
 
-        print(f"minprobflow {version()}")
+        print(f"minprobflow {version()}, kernels: {native.status()}")
         raise typer.Exit
     return wanted
 

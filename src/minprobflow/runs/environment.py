@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jax
 
+from .. import native
 from ..data import Dataset
 from ..versions import version
 
@@ -27,6 +28,7 @@ def environment(dataset: Dataset | None = None) -> dict[str, object]:
             "processor": cpu_name(),
             "cores": os.cpu_count(),
             "jax": jax.default_backend(),
+            "kernels": str(native.status()),
         },
         "command": sys.argv,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from .. import arguments, rules
+from .. import arguments, native, rules
 from ..arguments import choice, flag, number, whole
 from ..data import Dataset
 from ..errors import InputError
@@ -77,6 +77,8 @@ class Config:
     """penalty l2 * sum W^2 on the weights (not the biases)"""
     average: float | str | None = None
     """decay of an exponential average of the parameters, such as 0.999, or polyak for their mean"""
+    kernels: Literal["auto", "native", "xla"] = "auto"
+    """how layers of bits are computed with: native (compiled kernels, on the CPU), xla, or by default native where that is possible"""
     seed: int = 0
     """all random numbers follow from it; in Python also a JAX key"""
     evaluate_every: int = 1
@@ -148,7 +150,9 @@ class Config:
             choice(name, getattr(self, name), run_settings()[name].choices)
         as_model(model, finite=True)
         self.rule_spec().check(model)
-        return dataclasses.replace(self, **plain, learning_rate=self._rate(), centred=self._centred(model), average=self._average())
+        return dataclasses.replace(
+            self, **plain, learning_rate=self._rate(), centred=self._centred(model), average=self._average(), kernels=self._kernels()
+        )
 
     @property
     def examples(self) -> int:
@@ -186,6 +190,13 @@ class Config:
         if self.average is None or (isinstance(self.average, str) and self.average == "polyak"):
             return None if self.average is None else 1.0
         return number("average", self.average, high=1, above=0, hint='it is a decay such as 0.999, or "polyak"')
+
+    def _kernels(self) -> Literal["native", "xla"]:
+        choice("kernels", self.kernels, native.CHOICES)
+        status = native.status(None if self.kernels == "auto" else self.kernels)
+        if self.kernels == "native" and status.path != "native":
+            raise InputError(f"kernels='native', but {status.reason}: use kernels='auto'")
+        return status.path
 
     def transformation(self) -> optax.GradientTransformationExtraArgs:
         """The gradient transformation (after `checked`)."""

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Num
 
-from .. import arguments
+from .. import arguments, native
 from ..arguments import flag, shown, whole
 from ..errors import InputError, TrainingDiverged
 from ..models.base import Model, as_model
@@ -85,6 +85,7 @@ def fit(
     l1: float = Config.l1,
     l2: float = Config.l2,
     average: float | str | None = Config.average,
+    kernels: Literal["auto", "native", "xla"] = Config.kernels,
     seed: int | jax.Array = Config.seed,
     seeds: int | None = None,
     callbacks: Sequence[Callable[[Epoch], object]] = (),
@@ -131,6 +132,7 @@ def fit(
         l1=l1,
         l2=l2,
         average=average,
+        kernels=kernels,
     )
     seeds = None if seeds is None else whole("seeds", seeds, 1, MAX_SEEDS)
     stated, keys = _keys(seed, seeds)
@@ -154,7 +156,8 @@ def fit(
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
     history: list[dict[str, Figure]] = []
-    with TrainingProgress(config.epochs, config.rule_spec().informative()) if wanted(progress) else nullcontext() as show:
+    display = TrainingProgress(config.epochs, config.rule_spec().informative()) if wanted(progress) else nullcontext()
+    with native.using(config.kernels), display as show:
         for number in range(int(np.max(state.step)) // batches + 1, config.epochs + 1):
             begun = time.perf_counter()
             new, metrics = epoch_of(state, device_data)
@@ -209,10 +212,11 @@ def begin(model: Model, data: object, config: Config) -> TrainState:
 
 def _begin(config: Config, keys: list[jax.Array], starts: list[Model], data: jax.Array, seeds: int | None) -> TrainState:
     rule, optimizer = config.rule_spec(), config.transformation()
-    states = [
-        start(key, starts[i % len(starts)], data, rule, config.examples, optimizer, config.average is not None)
-        for i, key in enumerate(keys)
-    ]
+    with native.using(config.kernels):
+        states = [
+            start(key, starts[i % len(starts)], data, rule, config.examples, optimizer, config.average is not None)
+            for i, key in enumerate(keys)
+        ]
     return states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
 
 
