@@ -48,6 +48,8 @@ def pytest_collection_modifyitems(items):
 
 
 def _group(item):
+    if item.get_closest_marker("heavy"):  # few and long: they are spread over the workers
+        return None
     folder = item.path.parent.name
     if folder == "reproduction":
         return folder
