@@ -1,3 +1,4 @@
+import itertools
 import os
 import pathlib
 import re
@@ -7,6 +8,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parent.parent / ".pytest_cache" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+os.environ.setdefault("JAX_INCLUDE_FULL_TRACEBACKS_IN_LOCATIONS", "0")  # nobody reads them, and every operation would carry one
 
 import jax
 import pytest
@@ -19,6 +21,7 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 MAPS = 20_000  # a process may have 65,530 memory maps, and compiled programs hold some each: beyond that they crash
+TESTS = itertools.count(1)
 
 
 def pytest_configure(config):
@@ -48,6 +51,8 @@ def pytest_collection_modifyitems(items):
 
 
 def _group(item):
+    if item.get_closest_marker("heavy"):  # few and long: they are spread over the workers
+        return None
     folder = item.path.parent.name
     if folder == "reproduction":
         return folder
@@ -61,7 +66,7 @@ def _group(item):
 def _room_for_compiled_programs():
     yield
     maps = pathlib.Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MAPS:
+    if next(TESTS) % 10 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > MAPS:  # to count them takes milliseconds
         jax.clear_caches()
 
 

@@ -21,6 +21,7 @@ PAGES = [
     "docs/scikit-learn.md",
 ]
 NEEDED = {"docs/potts.md": ["ww-domain"], "docs/density.md": ["nltcs", "dna"]}
+LONG = {"docs/likelihood.md"}  # AIS with thousands of temperatures
 BLOCKS = {
     f"{page}-{i}": block
     for page in PAGES
@@ -28,7 +29,7 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.heavy if page in LONG else ()) for page in PAGES])
 def test_examples_run(page, tmp_path, monkeypatch):
     """In order, in one namespace, as a reader would."""
     for name in NEEDED.get(page, ()):
