@@ -1,13 +1,16 @@
 """What is published: the source distribution, its metadata, the version, the lower bounds."""
 
+import ctypes
 import email
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -80,3 +83,41 @@ def test_the_version_is_that_of_the_project(monkeypatch):
 def test_every_dependency_has_a_lower_bound_that_can_be_pinned():
     script = subprocess.run([sys.executable, ROOT / ".ci" / "lowest.py"], capture_output=True, text=True, check=True)
     assert script.stdout.split() == [requirement.replace(">=", "==") for requirement in PROJECT["dependencies"]]
+
+
+def built(tree, out, **environment):
+    """The wheel of a source tree, and what was said while it was built."""
+    out.mkdir()
+    code = f"import setuptools.build_meta; setuptools.build_meta.build_wheel({str(out)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tree, check=True, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    (wheel,) = out.glob("*.whl")
+    return wheel, zipfile.ZipFile(wheel).namelist(), done.stderr
+
+
+@pytest.fixture
+def tree(sdist, tmp_path):
+    for name, content in sdist.items():
+        if name.startswith(("src/minprobflow/", "docs/")) or "/" not in name:
+            (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "tree" / name).write_bytes(content)
+    return tmp_path / "tree"
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_the_wheel_has_the_kernels_and_serves_every_python(tree, tmp_path):
+    wheel, names, _ = built(tree, tmp_path / "dist")
+    assert re.fullmatch(r"minprobflow-[\w.]+-py3-none-\w+\.whl", wheel.name) and "none-any" not in wheel.name
+    assert "minprobflow/native/libmpf.so" in names
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extract("minprobflow/native/libmpf.so", tmp_path)
+    library = ctypes.CDLL(str(tmp_path / "minprobflow/native/libmpf.so"))
+    library.mpf_instructions.restype = ctypes.c_char_p
+    assert library.mpf_instructions().decode() in ("avx512", "avx2", "portable")
+
+
+def test_without_a_compiler_the_package_is_installed_without_its_kernels(tree, tmp_path):
+    _, names, said = built(tree, tmp_path / "dist", CXX="/bin/false")
+    assert "minprobflow/native/libmpf.so" not in names and "minprobflow/native/door.py" in names
+    assert said.count("the compiled kernels were left out, XLA does their work") == 1
