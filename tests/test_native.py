@@ -294,3 +294,14 @@ def test_a_fit_uses_the_kernels_it_is_told_to(monkeypatch):
     assert seen == [True, False, True, False]
     with pytest.raises(mpf.InputError, match="auto, native"):
         mpf.fit(model, rows, "cd", epochs=1, kernels="fast")
+
+
+@needs_library
+@pytest.mark.parametrize("n_visible, n_hidden, scale", [(40, 8, 0.5), (37, 13, 0.5), (20, 10, 60.0), (5, 3, 1.0)])
+def test_exact_gradients_agree_to_double_precision(n_visible, n_hidden, scale):
+    """Also where products of sixteen factors would overflow, and below the kernel's smallest size."""
+    model = rbm("bernoulli", n_visible, n_hidden, scale=scale)
+    (value, gradient), (wanted, expected) = on_both(lambda: mpf.likelihood.exact_log_partition_and_gradient(model))
+    assert value == pytest.approx(wanted, rel=1e-14)
+    for a, b in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-13)

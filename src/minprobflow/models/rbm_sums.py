@@ -13,6 +13,7 @@ p(v_i = 1 | h) = A B / (1 + A B).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float, Int
 
+from .. import native
 from ..numerics import any_replica
 from ..units import Binary
 
@@ -27,6 +29,8 @@ LOW_BITS = 8
 GROUP = 16  # visible units multiplied in one fused loop
 BLOCK = 128  # high parts at a time
 GRADIENT_BLOCK = 16
+NATIVE_BLOCK = 1024  # high parts at a time, by the compiled kernel
+KEPT = 2**22  # configurations whose weights are kept for the gradient
 
 
 class _Factors(NamedTuple):
@@ -144,13 +148,28 @@ def _visible_means_by_sigmoid(factors: _Factors, high_logits: Float[Array, "D n"
     return jax.nn.sigmoid(factors.low_logits[:, None, :] + high_logits[:, :, None])
 
 
-def _forward(weights: Array, visible_bias: Array, hidden_bias: Array) -> tuple[Array, tuple[Array, Array, Array, Array]]:
-    log_z = log_partition(weights, visible_bias, hidden_bias)
-    return log_z, (weights, visible_bias, hidden_bias, log_z)
+Saved = tuple[Array, Array, Array, Array, Array | None]
 
 
-def _backward(saved: tuple[Array, Array, Array, Array], cotangent: Float[Array, ""]) -> tuple[Array, Array, Array]:
-    weights, visible_bias, hidden_bias, log_z = saved
+def _forward(weights: Array, visible_bias: Array, hidden_bias: Array) -> tuple[Array, Saved]:
+    if not _native(weights) or 2 ** weights.shape[1] > KEPT:
+        log_z = log_partition(weights, visible_bias, hidden_bias)
+        return log_z, (weights, visible_bias, hidden_bias, log_z, None)
+    factors = _factors(weights, visible_bias, hidden_bias)
+    unsafe = any_replica(factors.product_could_overflow())
+    blocks = jnp.arange(n_high_states(weights.shape[1])).reshape(-1, min(n_high_states(weights.shape[1]), BLOCK))
+    kept = jax.lax.map(lambda index: _log_weights(factors, index, unsafe), blocks).reshape(-1, factors.low_states.shape[0])
+    log_z = logsumexp(logsumexp(kept, axis=1))
+    return log_z, (weights, visible_bias, hidden_bias, log_z, kept)
+
+
+def _native(weights: Float[Array, "D H"]) -> bool:
+    """Whether the compiled kernel can take the sums of the gradient."""
+    return weights.dtype == jnp.float64 and weights.shape[1] >= LOW_BITS and native.on()
+
+
+def _backward(saved: Saved, cotangent: Float[Array, ""]) -> tuple[Array, Array, Array]:
+    weights, visible_bias, hidden_bias, log_z, kept = saved
     factors = _factors(weights, visible_bias, hidden_bias)
     unsafe = any_replica(factors.product_could_overflow())
     n_visible, n_hidden = weights.shape
@@ -165,10 +184,23 @@ def _backward(saved: tuple[Array, Array, Array, Array], cotangent: Float[Array, 
         visible = on.reshape(on.shape[0], -1) @ weighted  # E[v h'], E[v]
         return (total[0] + visible, total[1] + jnp.sum(weighted, 0)), None
 
+    def one_native_block(total: tuple[Array, Array], index: Int[Array, " n"]) -> tuple[tuple[Array, Array], None]:
+        p = jnp.exp((_log_weights(factors, index, unsafe) if kept is None else kept[index]) - log_z)
+        high = factors.high_states(index)
+        by_high, by_low = native.expectations(jnp.exp(factors.low_logits), jnp.exp(factors.high_weights @ high.T), p)
+        visible = jnp.concatenate([by_low @ factors.low_states, by_high @ high, jnp.sum(by_high, 1, keepdims=True)], 1)
+        hidden = jnp.concatenate([jnp.sum(p, 0) @ factors.low_states, jnp.sum(p, 1) @ high, jnp.sum(p)[None]])
+        return (total[0] + visible, total[1] + hidden), None
+
+    def sums(one_block: Callable[..., tuple[tuple[Array, Array], None]], size: int) -> tuple[Array, Array]:
+        return jax.lax.scan(one_block, start, indices.reshape(-1, min(len(indices), size)))[0]
+
     indices = jnp.arange(n_high_states(n_hidden))
-    blocks = indices.reshape(-1, min(len(indices), GRADIENT_BLOCK))
     start = (jnp.zeros((factors.low_logits.shape[0], n_hidden + 1), weights.dtype), jnp.zeros(n_hidden + 1, weights.dtype))
-    (visible, hidden), _ = jax.lax.scan(one_block, start, blocks)
+    if _native(weights):
+        visible, hidden = jax.lax.cond(unsafe, lambda: sums(one_block, GRADIENT_BLOCK), lambda: sums(one_native_block, NATIVE_BLOCK))
+    else:
+        visible, hidden = sums(one_block, GRADIENT_BLOCK)
     visible = cotangent * visible[:n_visible]
     return visible[:, :-1], visible[:, -1], cotangent * hidden[:-1]
 

@@ -6,6 +6,6 @@ both paths give the same states, except where rounding decides.
 """
 
 from .door import CHOICES, Status, chosen, on, status, using
-from .kernels import anneal, gibbs, product, suits, sweeps
+from .kernels import anneal, expectations, gibbs, product, suits, sweeps
 
-__all__ = ["CHOICES", "Status", "anneal", "chosen", "gibbs", "on", "product", "status", "suits", "sweeps", "using"]
+__all__ = ["CHOICES", "Status", "anneal", "chosen", "expectations", "gibbs", "on", "product", "status", "suits", "sweeps", "using"]

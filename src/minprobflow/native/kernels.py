@@ -99,6 +99,20 @@ def sweeps(
     return call(v, couplings.reshape(size, size), fields, mask, _control(key, steps), all_rounds=ALL_ROUNDS)
 
 
+def expectations(
+    low: Float[Array, "D L"], high: Float[Array, "D N"], p: Float[Array, "N L"]
+) -> tuple[Float[Array, "D N"], Float[Array, "D L"]]:
+    """Sums of p(state) p(unit is set | state) over the low and over the high parts of hidden states, in double precision.
+
+    Args:
+        low: exp(b + W h) with the low part of h alone; D and L are multiples of 16.
+        high: exp(W h) with the high part alone.
+        p: probabilities of states.
+    """
+    shapes = (jax.ShapeDtypeStruct(high.shape, high.dtype), jax.ShapeDtypeStruct(low.shape, low.dtype))
+    return tuple(jax.ffi.ffi_call("mpf_expectations", shapes, vmap_method="sequential")(low, high, p))  # type: ignore[return-value]
+
+
 def _control(key: Key[Array, ""], steps: tuple[Steps, Steps] | None) -> UInt32[Array, " 5"]:
     numbers = [jnp.asarray(number) for number in (*(steps or (0, 1)), int(steps is None))]
     return jnp.concatenate([jax.random.key_data(key), jnp.stack([number.astype(jnp.uint32) for number in numbers])])

@@ -154,6 +154,18 @@ ffi::Error sweeps(ffi::ThreadPool pool, Numbers v, Numbers couplings, Numbers fi
   return ffi::Error::Success();
 }
 
+using Exact = ffi::Buffer<ffi::F64>;
+
+ffi::Error expectations(ffi::ThreadPool pool, Exact low, Exact high, Exact p, ffi::ResultBuffer<ffi::F64> by_high,
+                        ffi::ResultBuffer<ffi::F64> by_low) {
+  const long units = low.dimensions()[0], lows = low.dimensions()[1], highs = high.dimensions()[1];
+  if (units % 16 || lows % 16 || p.dimensions()[0] != highs || p.dimensions()[1] != lows) return wrong("expectations: shapes do not fit");
+  const mpf::Enumeration work = {low.typed_data(), high.typed_data(), p.typed_data(), units, lows, highs,
+                                 by_high->typed_data(), by_low->typed_data()};
+  in_chunks(pool, units / 4, 4, [&](long from, long to) { kernels().expectations(work, from, to); });
+  return ffi::Error::Success();
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -172,5 +184,6 @@ HANDLER(mpf_anneal, anneal,
             .Attr<bool>("all_rounds").Ret<Numbers>().Ret<Numbers>());
 HANDLER(mpf_sweeps, sweeps,
         .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Flags>().Arg<Words>().Attr<bool>("all_rounds").Ret<Numbers>());
+HANDLER(mpf_expectations, expectations, .Arg<Exact>().Arg<Exact>().Arg<Exact>().Ret<Exact>().Ret<Exact>());
 
 #pragma GCC visibility pop

@@ -51,6 +51,18 @@ struct Sites {
   float* drawn;
 };
 
+// Sums over all hidden states of a small RBM, in double precision. A state is a low part (one of L) and a high part (one of N), and
+// exp(b + W h) = low x high for each visible unit. Where products of sixteen of 1 + low x high, those of units i, i + D/16, ..., overflow,
+// the result is not to be used.
+struct Enumeration {
+  const double* low;              // (D, L)
+  const double* high;             // (D, N)
+  const double* p;                // (N, L): probabilities
+  long units, lows, highs;        // D, a multiple of 16; L, a multiple of 16; N
+  double* by_high;                // (D, N): sum over low parts of p x p(unit is set | state)
+  double* by_low;                 // (D, L): the same sum over high parts
+};
+
 struct Kernels {
   const char* name;
   // rows [from, to) of out = x weights, where most of x (n, D) is zero
@@ -61,6 +73,7 @@ struct Kernels {
   void (*transpose)(Matrix m, long from, long to, float* out, long stride);
   long (*stride)(long n);         // that of a row of n numbers which kernels may read to the end of its last vector
   void (*gibbs)(const Chains& work, long from, long to);
+  void (*expectations)(const Enumeration& work, long from, long to);  // units from, ..., to - 1 and those D/4, D/2, 3D/4 further on
   void (*ising)(const Sites& work, long from, long to);
   void (*potts)(const Sites& work, long from, long to);
 };
