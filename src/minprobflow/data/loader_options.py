@@ -91,9 +91,10 @@ def _convert(value: Any, wanted: Any, option: str, name: str) -> Any:
 
 def _shown(value: Any) -> str:
     try:
-        return reprlib.repr(value)
+        text = reprlib.repr(value)
     except ValueError:  # an integer of thousands of digits
         return type(value).__name__
+    return type(value).__name__ if " at 0x" in text else text  # an address says nothing
 
 
 def _as(value: Any, wanted: Any) -> Any:
