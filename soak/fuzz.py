@@ -335,6 +335,12 @@ MORE = (
     "real={}",
     "é=1",
 )
+AIS = {
+    **dict.fromkeys(("--chains", "--betas", "--samples", "--first-betas", "--max-betas", "--sample-steps"), ANY_INT),
+    **dict.fromkeys(("--target-stderr", "--target-gap"), ANY_FLOAT),
+    "--max-seconds": ("-1", "0", "nan", "x", "0.5"),
+    "--schedule": (*ANY_TEXT, "linear"),
+}
 FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
     "train": {
         **INTS,
@@ -349,6 +355,8 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--score": (*ANY_TEXT, "exact"),
         "--schedule": (*ANY_TEXT, "constant"),
         "--looks": ANY_INT,
+        "--rungs": (*ANY_INT, *HUGE),
+        "--hottest": ANY_FLOAT,
         "--o": (*ANY_TEXT, "sign"),
         "--data": (*PATHS, *ANY_TEXT),
         "--data-option": (*OPTIONS, *MORE),
@@ -360,11 +368,9 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--data": PATHS,
         "--base-data": PATHS,
         "--method": (*ANY_TEXT, "csl", "pseudo", "ais"),
-        "--chains": ANY_INT,
-        "--betas": ANY_INT,
-        "--samples": ANY_INT,
-        "--target-stderr": ANY_FLOAT,
-        "--max-seconds": ("-1", "0", "nan", "x", "0.5"),
+        **AIS,
+        **dict.fromkeys(("--burn-in", "--thinning"), ANY_INT),
+        "--start": (*ANY_TEXT, "data"),
         "--model": ANY_TEXT,
         "--seed": (*ANY_INT, *HUGE),
     },
@@ -379,10 +385,11 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--alphabet": ANY_TEXT,
         "--seed": (*ANY_INT, *HUGE),
     },
-    "compare": {"": PATHS, "--method": ANY_TEXT, "--model": ANY_TEXT, "--seed": (*ANY_INT, *HUGE), "--chains": ANY_INT},
+    "compare": {"": PATHS, "--method": ANY_TEXT, "--model": ANY_TEXT, "--seed": (*ANY_INT, *HUGE), **AIS},
     "report": {"": (*PATHS, "run/model.safetensors"), "--out": PATHS},
     "datasets": {"": ANY_TEXT},
     "datasets info": {"": ANY_TEXT},
+    "datasets fetch": {"": ANY_TEXT},
     "paper": {
         "": ANY_TEXT,
         "--profile": ANY_TEXT,
@@ -390,6 +397,10 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--seeds": ("-1", "0", "x", ""),
         "--budget": ("-1", "0", "x"),
     },
+}
+SWITCHES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("evaluate", "sample", "compare", "report", "datasets", "datasets info", "datasets fetch"), ("--json", "--quiet")),
+    "train": ("--json", "--quiet", "--resume", "--overwrite", "--centred", "--log"),
 }
 BASE = {
     "train": "--data rows.npy --rule cd --hidden 3 --epochs 1 --batch-size 20 --quiet --out out",
@@ -399,6 +410,7 @@ BASE = {
     "report": "run --quiet --out page.html",
     "datasets": "",
     "datasets info": "digits",
+    "datasets fetch": "digits",
     "paper": "table1 --profile quick --rows CD1 --budget 0 --quiet --results results --models models",
 }
 
@@ -411,6 +423,8 @@ def _commands(rng: random.Random, work: Path) -> Iterator[Case]:
         line = [*name.split(), *BASE[name].split()]
         for flag in rng.sample(sorted(FLAGS[name]), 1 if rng.random() < 0.7 or len(FLAGS[name]) == 1 else 2):
             line = _with(line, len(name.split()), flag, rng.choice(FLAGS[name][flag]))
+        if rng.random() < 0.2:
+            line += rng.choices(SWITCHES.get(name, ("--quiet",)))
         encoding = rng.choice(("utf-8", "utf-8", "ascii", "latin-1"))
         shown = ascii([word if len(word) < 60 else f"{word[:20]}... ({len(word)} letters)" for word in line])
         yield Case(f"{shown} ({encoding})", lambda line=line, encoding=encoding: _command(line, encoding, work))

@@ -1,7 +1,8 @@
 """Calls of every public function with wrong types and extreme values.
 
 `api_cases(rng)` never ends: each case replaces one or two arguments of a call that works. `outcome(call)` says whether the library kept
-its rule: an `InputError` that says how to fix it, or a right result; never another exception, and no NaN.
+its rule: an `InputError` that says how to fix it, or a right result; never another exception, and no NaN. The scikit-learn
+estimator may also leave a refusal to scikit-learn's own checks.
 
     python tests/hostile.py SEED CALLS      prints the calls that broke the rule, and exits with 1 if there are any
 """
@@ -10,18 +11,24 @@ from __future__ import annotations
 
 import collections
 import faulthandler
+import functools
+import inspect
 import itertools
 import os
+import pickle
 import sys
 import tempfile
+import traceback
 import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import sklearn
+import sklearn.base
 
 import minprobflow as mpf
-from minprobflow import enumeration, flow, likelihood, models, numerics, samplers
+from minprobflow import data, enumeration, flow, likelihood, models, numerics, runs, samplers, testing, train, units
 
 ROWS = (np.arange(60).reshape(12, 5) * 7 % 3 == 0).astype(np.uint8)
 LETTERS = np.arange(60).reshape(12, 5) * 7 % 3
@@ -59,6 +66,7 @@ THINGS += (
     [[1, 2], [3]],
 )
 THINGS += (np.zeros((2, 4)), np.full((2, 5), 3e38), np.ones((2, 5)) * 1j, [["a"] * 5], jnp.zeros(()), jnp.zeros((2, 5), bool))
+THINGS += (np.ma.masked_array(np.zeros((2, 5)), np.eye(2, 5)), np.full((2, 3), 1e308), np.full((12, 5), 0.5), mpf.Binary(5))
 THINGS += (
     RBM,
     ISING,
@@ -104,6 +112,16 @@ def works(folder: str) -> dict[str, tuple]:
     log_z = mpf.log_partition(RBM)
     J, fields, letters = np.zeros((5, 5)), np.zeros(5), np.zeros((5, 3))
     ais = {"chains": 10, "betas": 10, "schedule": "linear", "samples": "gibbs", "sample_steps": 5, "target_stderr": 0.1, "target_gap": 0.5}
+    table, fasta = os.path.join(folder, "table.csv"), os.path.join(folder, "family.fasta")
+    with open(table, "w") as text:
+        text.write("a,b,c,d,e\n" + "".join(",".join(map(str, row)) + "\n" for row in ROWS))
+    with open(fasta, "w") as text:
+        text.write(data.fasta_text(LETTERS))
+    file_options = {"split": (0.8, 0.1, 0.1), "seed": 0, "real": False, "whole": False, "signs": False}
+    config = {"data": table, "hidden": 3, "epochs": 1, "batch_size": 4}
+    runs_config = {"data": table, "model": "rbm", "epochs": 1, "batch_size": 4, "score": "auto", "looks": 1, "evaluate_every": 1, "seed": 0}
+    runs_config |= {"data_options": {}, "model_settings": {"hidden": 3}, "rule_settings": {}, "optimizer": "sgd", "schedule": "linear"}
+    digits, RBM64 = mpf.load_dataset("digits"), mpf.BernoulliRBM.init(0, 64, 3)
     common = {**SPEED, "optimizer": "sgd", "learning_rate": 0.1, "seed": 0, "centred": None, "l1": 0.0, "l2": 0.0, "average": None}
     common |= {"callbacks": (), "resume": False, "state": None, "seeds": None}
     particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5, "kernel": "auto"}
@@ -117,6 +135,12 @@ def works(folder: str) -> dict[str, tuple]:
         "MixedRBM.init": (mpf.MixedRBM.init, {"seed": 0, "columns": (mpf.Binary(5),), "n_hidden": 3, "data": ROWS, "tau": 1.0}),
         "Bernoulli": (mpf.Bernoulli, {"bias": fields}),
         "Categorical": (mpf.Categorical, {"bias": letters}),
+        "Spin": (mpf.Spin, {"bias": fields}),
+        "SpinRBM": (mpf.SpinRBM, {"weights": W, "visible_bias": fields, "hidden_bias": np.zeros(3), "tau": 1.0}),
+        "Mixed": (
+            lambda first, second, columns: mpf.Mixed(first, second, columns=columns),
+            {"first": mpf.Bernoulli(fields), "second": mpf.Gaussian(np.zeros(2)), "columns": ()},
+        ),
         "Gaussian": (mpf.Gaussian, {"bias": fields, "log_variance": fields, "min_variance": 0.1}),
         "ReLU": (mpf.ReLU, {"bias": fields, "log_variance": fields, "min_variance": 0.1}),
         "Ising": (mpf.Ising, {"couplings": J, "fields": fields, "tau": 1.0}),
@@ -145,11 +169,24 @@ def works(folder: str) -> dict[str, tuple]:
         "Binary": (mpf.Binary, {"size": 5}),
         "Categories": (mpf.Categories, {"size": 5, "n_values": 3}),
         "Real": (mpf.Real, {"size": 5}),
+        "Signs": (mpf.Signs, {"size": 5}),
+        "NonNegative": (mpf.NonNegative, {"size": 5}),
+        "Columns": (mpf.Columns, {"parts": (mpf.Binary(2), mpf.Real(3)), "columns": ()}),
+        "Signs.check": (mpf.Signs(5).check, {"data": 2.0 * ROWS - 1}),
+        "NonNegative.check": (mpf.NonNegative(5).check, {"data": np.abs(REALS)}),
+        "Columns.check": (mpf.Columns((mpf.Binary(2), mpf.Real(3))).check, {"data": ROWS}),
+        "Binary.layer": (mpf.Binary(5).layer, {"data": ROWS}),
+        "Real.layer": (mpf.Real(5).layer, {"data": REALS, "min_variance": None}),
+        "NonNegative.layer": (mpf.NonNegative(5).layer, {"data": np.abs(REALS), "min_variance": None}),
+        "binary_rows": (units.binary_rows, {"data": ROWS}),
+        "kinds_of_columns": (units.kinds_of_columns, {"data": ROWS}),
         "Binary.check": (mpf.Binary(5).check, {"data": ROWS}),
         "Categories.check": (mpf.Categories(5, 3).check, {"data": LETTERS}),
         "Real.check": (mpf.Real(5).check, {"data": REALS}),
         **{f"{rule.__name__}": (rule, particle) for rule in (mpf.CD, mpf.PCD, mpf.FMPF, mpf.PMPF, mpf.FPMPF)},
         "MPF1Flip": (mpf.MPF1Flip, {"o": "zero", "log": True}),
+        "PseudoLikelihood": (mpf.rule, {"name": "pseudo-likelihood"}),
+        "Exact": (mpf.rule, {"name": "exact"}),
         "rule": (mpf.rule, {"name": "cd", "k": 1}),
         "rule of a spec": (lambda **settings: mpf.rule(mpf.CD(), **settings), {"k": 1, "refresh": 2}),
         "fit": (mpf.fit, {"model": RBM, "data": ROWS, "rule": "cd", "k": 1, **common}),
@@ -165,6 +202,10 @@ def works(folder: str) -> dict[str, tuple]:
         ),
         "sample from noise": (mpf.sample, {"model": RBM, "n": 12, "steps": 2, "seed": 0}),
         "impute": (mpf.impute, {"model": RBM, "incomplete": ROWS, "steps": 3, "burn_in": 1, "seed": 0}),
+        "as_kernel": (samplers.as_kernel, {"chosen": "auto", "model": RBM}),
+        "default_kernel": (samplers.default_kernel, {"model": RBM}),
+        "kernel": (samplers.kernel, {"step": lambda key, model, state, held=None: (state, None)}),
+        "tempering": (samplers.tempering, {"betas": [0.0, 1.0], "base": None}),
         "Tempering": (samplers.Tempering, {"rungs": 3, "hottest": 0.0}),
         "kernel_spec": (samplers.kernel_spec, {"name": "tempering", "rungs": 3}),
         "tempered PCD": (mpf.rule, {"name": "pcd", "k": 1, "kernel": "tempering", "rungs": 3, "hottest": 0.1}),
@@ -185,12 +226,19 @@ def works(folder: str) -> dict[str, tuple]:
             mpf.Estimate,
             {"value": 1.0, "stderr": 0.1, "lower": 0.0, "upper": 2.0, "ess": 3.0, "method": "ais", "verdict": "trusted"},
         ),
+        "compare": (mpf.compare, {"models": [RBM, RBM], "data": ROWS, "method": "auto", "base_data": None, "progress": False, "seed": 0}),
+        "free_energies": (likelihood.free_energies, {"model": RBM, "rows": ROWS}),
+        "independent_units": (likelihood.independent_units, {"space": mpf.Binary(5), "train": ROWS, "rows": ROWS}),
         "from_log_partition": (likelihood.from_log_partition, {"model": RBM, "data": ROWS, "log_z": log_z}),
         "exact_log_partition": (likelihood.exact_log_partition, {"model": RBM}),
         "exact_log_partition_and_gradient": (likelihood.exact_log_partition_and_gradient, {"model": RBM}),
         "pseudo_log_likelihoods": (likelihood.pseudo_log_likelihoods, {"model": RBM, "rows": ROWS}),
         "enumeration.log_partition": (enumeration.log_partition, {"model": RBM}),
         "is_enumerable": (enumeration.is_enumerable, {"model": RBM, "max_units": 20}),
+        "check_enumerable": (enumeration.check_enumerable, {"model": RBM, "max_units": 20}),
+        "smaller_layer": (enumeration.smaller_layer, {"model": RBM}),
+        "n_slabs": (enumeration.n_slabs, {"model": RBM}),
+        "odd_function": (flow.odd_function, {"o": "zero"}),
         "particles": (flow.particles, {"start": "data", "batch_size": 4, "n_particles": 4, **particle}),
         "check_odd": (flow.rates.check_odd, {"o": "zero"}),
         "as_key": (numerics.as_key, {"key": 0}),
@@ -203,9 +251,154 @@ def works(folder: str) -> dict[str, tuple]:
         "load": (mpf.load, {"path": file}),
         "save_state": (mpf.save_state, {"state": state, "path": kept, "settings": None}),
         "load_state": (mpf.load_state, {"path": kept, "like": state, "settings": None}),
+        "state_to_bytes": (train.state_to_bytes, {"state": state, "settings": None}),
+        "state_from_bytes": (train.state_from_bytes, {"content": train.state_to_bytes(state), "like": state}),
         "load_dataset": (mpf.load_dataset, {"name": "digits"}),
+        "load_dataset of a file": (mpf.load_dataset, {"name": table, **dict.fromkeys(("threshold", "labels", "alphabet")), **file_options}),
+        "options": (data.options, {"name": "digits"}),
+        "read_rows": (data.read_rows, {"path": table, "alphabet": None}, {"path": "name"}),
+        "read_fasta": (data.read_fasta, {"path": fasta, "alphabet": data.AMINO_ACIDS}),
+        "as_text": (data.as_text, {"rows": LETTERS, "alphabet": "-ACDEF"}),
+        "fasta_text": (data.fasta_text, {"rows": LETTERS, "alphabet": "-ACDEF"}),
+        "sequence_weights": (data.sequence_weights, {"rows": LETTERS, "identity": 0.8}),
+        "repeated": (data.repeated, {"rows": LETTERS, "weights": np.ones(12), "n": 7, "seed": 0}),
+        "examples_of": (testing.examples_of, {"family": mpf.Ising}),
+        "Config.of": (mpf.Config.of, {**config, "rule": "cd", "k": 1, "seed": 0, "score": "auto", "looks": 1, "evaluate_every": 1}),
+        "Config.read": (mpf.Config.read, {"path": None, "changes": None}, {"path": "file"}),
+        "train_run": (
+            mpf.train_run,
+            {
+                "config": mpf.Config.of(config),
+                "dataset": None,
+                "start": None,
+                "show": None,
+                "begun": None,
+                "overwrite": True,
+                "resume": False,
+            }
+            | {"path": os.path.join(folder, "run")},
+            {"path": "out"},
+        ),
+        "train_run of settings": (lambda **settings: mpf.train_run(mpf.Config(**settings)), {**runs_config, "rule": "cd"}),
+        "evaluate": (
+            runs.evaluate,
+            {"model": RBM, "parts": {"test": ROWS}, "method": "exact", "train": ROWS, "seed": 0, "progress": False},
+        ),
+        "RunFolder": (runs.RunFolder, {"path": os.path.join(folder, "new")}),
+        "Validation": (lambda score: runs.Validation(RBM64, digits, score)(RBM64, 0), {"score": "auto"}),
+        "begin": (train.begin, {"model": RBM, "data": ROWS, "config": mpf.Config(rule="cd", batch_size=4)}),
+        "constant_rate": (train.constant_rate, {"rate": 0.1}),
+        **estimator_cases(),
     }
     return cases
+
+
+ESTIMATOR = {"n_components": 3, "n_iter": 1, "batch_size": 4, "random_state": 0}
+
+
+def estimator_cases() -> dict[str, tuple]:
+    """The scikit-learn estimator: its methods, and its parameters, which `fit` checks."""
+    fitted = mpf.sklearn.RBM(**ESTIMATOR).fit(ROWS)
+    hidden = fitted.transform(ROWS)
+
+    def trained(X, y=None, **parameters):
+        return _parts_of(mpf.sklearn.RBM(**{**ESTIMATOR, **parameters}).fit(X, y))
+
+    def trained_in_parts(X, y=None, **parameters):
+        return _parts_of(mpf.sklearn.RBM(**{**ESTIMATOR, **parameters}).partial_fit(X, y))
+
+    def changed_between(X, **parameters):
+        return _parts_of(copied(**parameters).partial_fit(X))
+
+    def changed_after(method, X, **parameters):
+        return getattr(copied(**parameters), method)(X)
+
+    def copied(**parameters):
+        return pickle.loads(pickle.dumps(fitted)).set_params(**parameters)
+
+    def cloned(**parameters):
+        return sorted(sklearn.base.clone(mpf.sklearn.RBM(**parameters)).get_params())
+
+    every = {name: ESTIMATOR.get(name, default) for name, default in mpf.sklearn.RBM().get_params().items()}
+    by_rule = {"rule": "fpmpf", "k": 2, "refresh": 2, "n_particles": 4, "min_ess": 0.5, "kernel": "tempering", "rungs": 3, "hottest": 0.1}
+    after = {"binarize": "sample", "random_state": 0}
+    methods = ("transform", "reconstruct", "gibbs", "score_samples", "score", "inverse_transform")
+    return {
+        "sklearn.RBM": (cloned, every),
+        "sklearn.RBM.set_params": (lambda **more: sorted(mpf.sklearn.RBM().set_params(**more).get_params()), every),
+        "sklearn.RBM.fit": (trained, {"X": ROWS, "y": None, **every}),
+        "sklearn.RBM.fit by a rule": (trained, {"X": ROWS, **by_rule}),
+        "sklearn.RBM.fit_transform": (lambda X, y, **more: mpf.sklearn.RBM(**ESTIMATOR).fit_transform(X, y), {"X": ROWS, "y": None}),
+        "sklearn.RBM.partial_fit": (trained_in_parts, {"X": ROWS, "y": None, **every}),
+        "sklearn.RBM.partial_fit with changes": (changed_between, {"X": ROWS, **every}),
+        **{f"sklearn.RBM.{method}": (getattr(fitted, method), {"X": ROWS}) for method in methods[:-1] if method != "gibbs"},
+        "sklearn.RBM.gibbs": (fitted.gibbs, {"v": ROWS}),
+        "sklearn.RBM.inverse_transform": (fitted.inverse_transform, {"X": hidden}),
+        "sklearn.RBM.sample": (fitted.sample, {"n_samples": 3, "n_steps": 2}),
+        "sklearn.RBM.get_feature_names_out": (fitted.get_feature_names_out, {"input_features": None}),
+        "sklearn.RBM.set_output": (lambda transform: copied().set_output(transform=transform).transform(ROWS), {"transform": None}),
+        **{
+            f"sklearn.RBM.{method} with changes": (functools.partial(changed_after, method), {"X": ROWS, **after})
+            for method in ("transform", "gibbs", "score_samples")
+        },
+    }
+
+
+def _parts_of(estimator):
+    return [estimator.components_, estimator.intercept_hidden_, estimator.intercept_visible_]
+
+
+UNCALLED = {
+    "errors": {"InputError", "ModelFileError", "TrainingDiverged"},
+    "results and records": {
+        "Alignment",
+        "Compared",
+        "ConvexFit",
+        "Dataset",
+        "Diagnostics",
+        "Epoch",
+        "Fit",
+        "Labels",
+        "Look",
+        "Metrics",
+        "Moments",
+    }
+    | {"Option", "Run", "Tempered", "TrainState"},
+    "constants": {"AMINO_ACIDS", "RELATIVE_FLOOR", "Temperature", "block_gibbs", "heat_bath"},
+    "functions without arguments": {"all_examples", "datasets", "double_precision", "estimators", "fit_settings", "kernel_names", "methods"}
+    | {"names", "run_settings", "spec_settings", "environment"},
+    "what plug-ins are made of": {"Auto", "BlockGibbs", "Centrable", "ChainState", "Chains", "Connectivity", "DatasetSpec", "Discrete"}
+    | {
+        "DiscreteLayer",
+        "FastAnnealing",
+        "FastFlips",
+        "FastHeatBath",
+        "FlipRule",
+        "Flow",
+        "HeatBath",
+        "Kernel",
+        "KernelSpec",
+        "Latent",
+        "Layer",
+    }
+    | {"LikelihoodEstimator", "LogLinear", "LogPartitionEstimator", "Model", "NeighbourFlow", "Objective", "ParticleFlow", "ParticleRule"}
+    | {"Particles", "RowMean", "Rule", "RuleSpec", "SourceFile", "Space", "TrainingProgress", "centred_gradient", "discrete", "examples"}
+    | {"join", "one_flip", "penalties", "register"},
+    "parts of compiled functions": {"affine", "along", "as_float64", "as_states", "check_batches", "contrast"}
+    | {"effective_share", "flip_differences", "floating", "log_mean_exp", "log_rate", "log_sums", "plain_flow", "probability_flow"}
+    | {"pseudo_likelihood", "squared_norm", "sum_softplus_difference"},
+}
+"""public names that need no case, by reason"""
+
+
+def public_names() -> set[str]:
+    """Of the package and its public modules."""
+    found = {name for name in mpf.__all__ if not name.startswith("__")}
+    modules = [getattr(mpf, name) for name in found if inspect.ismodule(getattr(mpf, name))]
+    for module in modules:
+        own = (name for name, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__)
+        found |= set(getattr(module, "__all__", ())) or {name for name in own if not name.startswith("_")}
+    return found - {module.__name__.rpartition(".")[2] for module in modules}
 
 
 def api_cases(rng):
@@ -215,12 +408,13 @@ def api_cases(rng):
         labels = list(cases)
         while True:
             for label in rng.permutation(labels):
-                function, right = cases[label]
+                function, right, *renamed = cases[label]
                 names = list(right)
                 chosen = rng.permutation(names)[: 1 if rng.random() < 0.8 else 2]
                 wrong = {name: _hostile(rng, name, folder) for name in chosen}
                 said = ", ".join(f"{name}={_text(value)}" for name, value in wrong.items())
-                yield f"{label}({said})", lambda f=function, a={**right, **wrong}: f(**a)
+                called = {(renamed[0] if renamed else {}).get(name, name): value for name, value in {**right, **wrong}.items()}
+                yield f"{label}({said})", lambda f=function, a=called: f(**a)
 
 
 def _hostile(rng, name, folder):
@@ -252,7 +446,7 @@ def outcome(call):
         text = str(problem)
         return None if len(text) > 20 and " at 0x" not in text else f"says too little: {text!r}"
     except Exception as problem:
-        return f"{type(problem).__name__}: {str(problem)[:200]}"
+        return None if _is_of_sklearn(problem) else f"{type(problem).__name__}: {str(problem)[:200]}"
     if isinstance(result, mpf.Estimate):
         return None if np.isfinite(result.value) or result.verdict == "do not trust" else f"{result.value} is {result.verdict}"
     if isinstance(result, models.Model):
@@ -260,6 +454,13 @@ def outcome(call):
     given = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array | np.ndarray | float)]
     floats = [np.asarray(leaf) for leaf in given if jnp.issubdtype(getattr(leaf, "dtype", float), np.floating)]
     return "NaN" if any(np.isnan(leaf).any() for leaf in floats) else None
+
+
+def _is_of_sklearn(problem: Exception) -> bool:
+    """Whether it is a refusal by scikit-learn's own checks."""
+    files = [frame.filename for frame in traceback.extract_tb(problem.__traceback__)]
+    expected = isinstance(problem, ValueError | TypeError) or str(problem) == "no repr"  # its messages show the value
+    return expected and any(file.startswith(os.path.dirname(sklearn.__file__)) for file in files)
 
 
 def main(seed: int, calls: int) -> int:

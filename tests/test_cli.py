@@ -30,7 +30,8 @@ def files(tmp_path, monkeypatch):
     np.save("wide.npy", np.zeros((3, 6)))
     np.save("nan.npy", np.full((3, 5), np.nan))
     np.save("objects.npy", np.asarray([{}], dtype=object), allow_pickle=True)
-    (tmp_path / "header.csv").write_text("a,b,c,d,e\n0,1,0,1,0\n")
+    (tmp_path / "named.csv").write_text('a,"b, c",,d,e\n' + (tmp_path / "rows.csv").read_text())
+    (tmp_path / "header.csv").write_text("a,b,c,d,e\n")
     (tmp_path / "ragged.csv").write_text("0,1,0,1,0\n0,1\n")
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "cut.npz").write_bytes((tmp_path / "rows.npz").read_bytes()[:100])
@@ -53,7 +54,7 @@ def run(capsys, *arguments):
     return code, out, err
 
 
-@pytest.mark.parametrize("data", ["rows.npy", "rows.npz:test", "one.npz", "rows.csv", "rows.csv.gz"])
+@pytest.mark.parametrize("data", ["rows.npy", "rows.npz:test", "one.npz", "rows.csv", "rows.csv.gz", "named.csv"])
 def test_every_format_gives_the_same_json(files, capsys, data):
     code, out, _ = run(capsys, "evaluate", "model.safetensors", "--data", data, "--json")
     assert code == 0 and out.count("\n") == 1
@@ -110,7 +111,7 @@ def test_every_method(files, capsys, method):
         (["model.safetensors", "--data", "rows.npz:valid"], "no array 'valid'"),
         (["model.safetensors", "--data", "cut.npz"], "cannot be read"),
         (["model.safetensors", "--data", "objects.npy"], "cannot be read"),
-        (["model.safetensors", "--data", "header.csv"], "looks like a header"),
+        (["model.safetensors", "--data", "header.csv"], "has a header (line 1) and no examples"),
         (["model.safetensors", "--data", "ragged.csv"], "not a table"),
         (["model.safetensors", "--data", "empty.csv"], "empty"),
         (["model.safetensors", "--data", "rows.xls"], ".npy, .npz, .csv"),

@@ -25,6 +25,13 @@ def test_differences_are_paired_and_their_error_joins_all_three():
     assert by_ais[1].stderr == pytest.approx(np.sqrt(spread + errors[0] ** 2 + errors[1] ** 2)) and errors[0] > 0
 
 
+def test_the_base_is_fitted_to_the_rows_that_are_given_for_it():
+    models, ais = [mpf.BernoulliRBM.init(seed, 5, 2) for seed in (0, 1)], {"betas": 20, "chains": 10}
+    found = mpf.compare(models, ROWS, "ais", base_data=1 - ROWS, **ais)
+    for model, compared in zip(models, found, strict=True):
+        assert compared.log_likelihood.value == mpf.log_likelihood(model, ROWS, "ais", base_data=1 - ROWS, **ais).value
+
+
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(mpf.InputError, match="at least two models"):
         mpf.compare([MODELS[0]], ROWS)

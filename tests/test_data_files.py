@@ -63,14 +63,12 @@ def test_real_numbers_beyond_single_precision_are_refused():
     [
         ("0,1,1\n0,1#,1\n", "line 2 has a # after its first character: values after it would be lost"),
         ("# rows\n\n0,1,1\n0,1,1 # two\n", "line 4 has a #"),
-        ("q0,q1\n0,1\n1,1\n", r"line 1 looks like a header \('q0', 'q1'\): delete it"),
-        (",q0,q1\n0,0,1\n1,1,1\n", r"line 1 looks like a header \('q0', 'q1'\)"),
-        ("# rows\nq0 q1\n0 1\n1 1\n", "line 2 looks like a header"),
         ("0,1,1\n0,,1\n,,1\n", r"3 missing values \(empty cells\), the first on line 2, cell 2: drop those rows"),
         ("0\t1\t1\n0\t\t1\n1\t1\t1\n", r"1 missing value \(empty cells\), the first on line 2, cell 2"),
         ("0,1,1\n0,yes,1\n", "line 2, cell 2 is 'yes'"),
         ("0,1,1\n\n0,1\n", "line 3 has 2 values, but line 1 has 3"),
-        ("0;1\n1;1\n", "line 1 looks like a header|line 1, cell 1 is '0;1'"),
+        ("0,5;1\n1;1\n", "line 1, cell 1 is '0,5': write decimal points, not commas"),
+        ("NA,NA\n0,1\n1,1\n", "line 1, cell 1 is 'NA': drop those rows"),
         ("# nothing\n\n", "empty"),
         ("010\n01\n", "different lengths"),
     ],
@@ -93,7 +91,133 @@ def test_text_that_could_be_misread_is_refused_by_line(text, message):
     ],
 )
 def test_comment_lines_and_line_ends_do_not_change_the_rows(text):
-    np.testing.assert_array_equal(parse_text(text.encode(), "rows.csv"), [[0, 1], [1, 0]])
+    rows, columns = parse_text(text.encode(), "rows.csv")
+    np.testing.assert_array_equal(rows, [[0, 1], [1, 0]])
+    assert columns is None
+
+
+# headers
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("age,sex", ("age", "sex")),
+        ('"age","sex"', ("age", "sex")),
+        (' "age, in years" , sex ', ("age, in years", "sex")),
+        ('"1","2"', ("1", "2")),  # quotes make a name of anything
+        ('"the ""age""",x', ('the "age"', "x")),
+        (",sex", ("", "sex")),
+        ("item #,item # 2", ("item #", "item # 2")),
+        ("año,年齢", ("año", "年齢")),
+        ("1st,2nd", ("1st", "2nd")),
+        ("a;b,c", ("a;b", "c")),
+        ("a" * 200_000 + ",b", ("a" * 200_000, "b")),
+    ],
+)
+def test_a_header_is_skipped_and_its_names_are_kept(header, columns):
+    for text in (f"{header}\n0,1\n1,0\n", f"\ufeff{header}\r\n0,1\r\n1,0\r\n", f"# of a survey\n\n{header}\n\n0,1\n1,0"):
+        rows, found = parse_text(text.encode(), "rows.csv")
+        np.testing.assert_array_equal(rows, [[0, 1], [1, 0]])
+        assert found == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("age;sex\n0;1\n1;0\n", ("age", "sex")),
+        ('"age;sex";"a, b"\n0;1\n1;0\n', ("age;sex", "a, b")),
+        ("age, in years;sex\n0;1\n1;0\n", ("age, in years", "sex")),
+        ("age\tsex\n0\t1\n1\t0\n", ("age", "sex")),
+        ("age in years\tsex\n0\t1\n1\t0\n", ("age in years", "sex")),
+        ("\tsex\n0\t1\n1\t0\n", ("", "sex")),
+        ("age  sex\n0 1\n1 0\n", ("age", "sex")),
+        ('"age in years" sex\n0 1\n1 0\n', ("age in years", "sex")),
+        ("0;1\n1;0\n", None),
+    ],
+)
+def test_every_separator_may_have_a_header(text, columns):
+    rows, found = parse_text(text.encode(), "rows.csv")
+    np.testing.assert_array_equal(rows, [[0, 1], [1, 0]])
+    assert found == columns
+
+
+def test_a_single_column_has_one_name():
+    rows, columns = parse_text(b"age in years\n3\n4\n", "rows.csv")
+    assert rows.tolist() == [[3], [4]] and columns == ("age in years",)
+
+
+def test_numbers_above_the_rows_are_a_row():
+    rows, columns = parse_text(b"2020,2021\n0,1\n", "rows.csv")
+    assert rows.tolist() == [[2020, 2021], [0, 1]] and columns is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n", r"has a header \(line 1\) and no examples"),
+        ("# rows\na,b\n\n", r"has a header \(line 2\) and no examples"),
+        (",\n0,1\n", r"2 missing values \(empty cells\), the first on line 1, cell 1"),
+        ('"",""\n0,1\n', """line 1, cell 1 is '""': write numbers only, without quotes"""),
+        ("a,b\n0,1,1\n0,0,1\n", r"the header \(line 1\) has 2 names, but line 2 has 3 values.*row\.names = FALSE"),
+        ("a\n0,1,1\n0,0,1\n", r"the header \(line 1\) has 1 name, but line 2 has 3 values: name each column once, or delete the header$"),
+        ("a,b,c,d\n0,1,1\n", "has 4 names, but line 2 has 3 values: name each column once, or delete the header$"),
+        ("a,b,\n0,1\n", "has 3 names, but line 2 has 2 values"),
+        ('"a,b\n0,1\n', "has 1 name, but line 2 has 2 values|line 1, cell 1"),
+        ("a,b\n0,1\n0,yes\n", r"line 3, cell 2 \('b'\) is 'yes': write numbers only"),
+        ("a,b\n0,1\na,b\n0,1\n", r"line 3, cell 1 \('a'\) is 'a'"),
+        ("a,b\nm,kg\n0,1\n", r"line 2, cell 1 \('a'\) is 'm'"),
+        ("a,b\n0,1\n0,NA\n", r"line 3, cell 2 \('b'\) is 'NA': drop those rows"),
+        ("a,b\n0,1\n,\n", r"2 missing values \(empty cells\), the first on line 3, cell 1 \('a'\): drop those rows"),
+        ("a,b\n0,1\n0\n", "line 3 has 1 values, but line 2 has 2"),
+        ("a,b\n0,1#1\n", "line 2 has a #"),
+        ("a,2020\n0,1\n", "line 1, cell 1 is 'a': .*if the line is a header, put all its names in quotes"),
+        ('"","a"\n"1",0\n', """line 2, cell 1 is '"1"': write numbers only, without quotes"""),
+        ("a;b\n0,5;1\n", r"line 2, cell 1 \('a'\) is '0,5': write decimal points, not commas"),
+        ("a,b\n0 1\n", "has 1 name, but line 2 has 2 values"),
+        ("bits\n01\n10\n", "header above bits without separators: delete it"),
+        ("0,1\n5\n6\n", "line 2 has 1 values, but line 1 has 2"),  # no header: it has no letter
+        ("yes,no\nno,yes\n", "line 2, cell 1"),
+    ],
+)
+def test_what_could_be_a_header_but_does_not_fit_is_refused(text, message):
+    for content in (text, "\ufeff" + text.replace("\n", "\r\n")):
+        with pytest.raises(mpf.InputError, match=message):
+            parse_text(content.encode(), "rows.csv")
+
+
+def test_a_file_with_a_header_is_the_data_set_without_it():
+    Path("named.csv").write_text("a,b,c,d,e,f\n" + Path(saved(BITS)).read_text())
+    data, plain = mpf.load_dataset("named.csv"), mpf.load_dataset("rows.csv")
+    np.testing.assert_array_equal(data.train, plain.train)
+    assert data.columns == tuple("abcdef") and plain.columns is None
+    assert mpf.load_dataset("named.csv", labels="first").columns == tuple("bcdef")
+    assert mpf.load_dataset("named.csv", labels="last").columns == tuple("abcde")
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "message"),
+    [
+        (np.nan, {}, r"the first at row 3, column 2 \('age'\)"),
+        (np.inf, {}, r"inf at row 3, column 2 \('age'\), which is not a finite number"),
+        (1e300, {"real": True}, r"row 3, column 2 \('age'\), which single precision"),
+        (0.5, {"whole": True}, r"0\.5 at row 3, column 2 \('age'\), expected whole numbers"),
+        (0.5, {}, r"it has 0\.5 at row 3, column 2 \('age'\)"),
+    ],
+)
+def test_messages_name_the_column(value, options, message):
+    Path("named.csv").write_text("a,b,age,d,e,f\n" + Path(saved(with_value(value))).read_text())
+    with pytest.raises(mpf.InputError, match=message):
+        mpf.load_dataset("named.csv", **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"real": True}, {"whole": True}, {"threshold": 0.5}])
+def test_the_index_that_pandas_writes_is_no_column(options):
+    rows = "".join(f"{i},{','.join(f'{value:g}' for value in row)}\n" for i, row in enumerate(BITS[:5]))
+    Path("named.csv").write_text(",a,b,c,d,e,f\n" + rows)
+    with pytest.raises(mpf.InputError, match=r"column 0 counts up \(0, 1, 2, \.\.\.\) and is probably an index.*labels='first'"):
+        mpf.load_dataset("named.csv", **options)
+    assert mpf.load_dataset("named.csv", labels="first", **options).columns == tuple("abcdef")
 
 
 # values that are not bits: what they look like decides the advice

@@ -4,10 +4,14 @@ import random
 import shutil
 import threading
 
+import click
 import pytest
+import typer
 from soak import flips, fuzz, hostile_files, kills
 from soak.cases import GOOD, SILENT, TRACEBACK, Case, Outcome, fingerprint, selected, unchanged, watched
 from soak.driver import Settings, Tally, as_line, from_line, run_shard
+
+from minprobflow import cli
 
 FLAGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in flips.FINISHED.items())
 
@@ -58,6 +62,23 @@ def test_a_wild_call_ends_in_a_result_or_a_clear_sentence(tmp_path):
     """In a process of its own: here types are checked before the library sees them."""
     tally = run_shard("fuzz/mixed/0", fuzz.LIMIT, Settings(tmp_path), threading.Event())
     assert tally is not None and tally.failures == [] and tally.cases == fuzz.SAMPLE
+
+
+def commands(command, name=""):
+    """Every command of the command line with its options, by name."""
+    yield name, command
+    for part in command.list_commands(click.Context(command)) if hasattr(command, "list_commands") else ():
+        made = getattr(command, "made", {})
+        yield from commands(made[part]() if part in made else command.commands[part], f"{name} {part}".strip())
+
+
+def test_every_option_of_every_command_is_fuzzed():
+    for name, command in commands(typer.main.get_command(cli.app)):
+        switches = {param.opts[0] for param in command.params if getattr(param, "is_flag", False)}
+        valued = {param.opts[0] if param.param_type_name == "option" else "" for param in command.params} - switches
+        if name:
+            assert valued - {"--help"} <= set(fuzz.FLAGS[name]) and switches - {"--help"} == set(fuzz.SWITCHES[name]), name
+            assert set(fuzz.FLAGS[name]) <= {option for param in command.params for option in (*param.opts, "")}, name
 
 
 def test_a_killed_run_ends_as_if_it_had_been_left_alone(work, tmp_path):

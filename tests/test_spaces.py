@@ -187,10 +187,25 @@ def test_means_are_counts_with_pseudocounts():
     np.testing.assert_allclose(mpf.Real(2).mean_features(rows), [[4 / 3, 8 / 3], [1, 1]])
 
 
+def test_noise_of_units_that_are_not_negative_is_not():
+    space = mpf.NonNegative(3)
+    assert float(space.noise(jax.random.key(0), 100).min()) > 0 and space.random_rows(np.random.default_rng(0), 100).min() > 0
+
+
+def test_the_best_guess_is_the_mean_or_the_most_frequent_value():
+    assert mpf.Categories(2, 3).best_guess(np.asarray([[0.2, 0.7, 0.1], [0.5, 0.2, 0.3]])).tolist() == [1, 0]
+    assert mpf.Real(2).best_guess(np.asarray([[0.5, 4.0], [-1.0, 9.0]])).tolist() == [0.5, -1]
+    assert mpf.Signs(2).best_guess(np.asarray([0.5, -1.0])).tolist() == [0.5, -1]
+
+
 def test_mistakes_are_probabilities_or_distances():
     logits = np.log(np.asarray([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]], np.float32))
     np.testing.assert_allclose(mpf.Categories(2, 3).mistakes(logits, jnp.asarray([2.0, 0.0])), [0.5, 0.3], rtol=1e-5)
     np.testing.assert_allclose(mpf.Binary(2).mistakes(jnp.log(jnp.asarray([3.0, 3.0])), jnp.asarray([1.0, 0.0])), [0.25, 0.75], rtol=1e-5)
+    up = mpf.Signs(2).logits(jnp.asarray([0.5, 0.5]))  # up in three of four cases
+    np.testing.assert_allclose(mpf.Signs(2).mistakes(up, jnp.asarray([1.0, -1.0])), [0.25, 0.75], rtol=1e-5)
+    half = mpf.NonNegative(1).logits_of_moments(jnp.zeros(1), jnp.ones(1))  # half of a Gaussian: its mean is sqrt(2 / pi)
+    np.testing.assert_allclose(mpf.NonNegative(1).mistakes(half, jnp.asarray([3.0])), [3 - np.sqrt(2 / np.pi)], rtol=1e-5)
     real = mpf.Real(1).logits(jnp.asarray([[1.0, 3.0]]))  # mean 1, variance 2
     np.testing.assert_allclose(real, [[0.5, -0.25]])
     np.testing.assert_allclose(mpf.Real(1).mistakes(real, jnp.asarray([4.0])), [3.0])

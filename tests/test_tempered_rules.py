@@ -39,6 +39,28 @@ def test_bad_kernels_are_refused(settings, message):
         mpf.rule("pcd", **settings)
 
 
+def test_the_rungs_go_from_the_hottest_to_the_model():
+    kernel = Tempering(rungs=3, hottest=0.4).build(MODEL)
+    np.testing.assert_allclose(kernel.step.args[0], [0.4, 0.7, 1.0])
+
+
+def test_held_units_keep_their_values_on_all_rungs():
+    start, held = jnp.asarray(DATA[:50]).astype(float), jnp.asarray([True, False, True, False, False])[None]
+    kernel = Tempering(rungs=3).build(MODEL)
+    state = kernel.init(jax.random.key(0), MODEL, start)
+    for i in range(3):
+        state, _ = kernel.step(jax.random.key(i), MODEL, state, held)
+    moved = np.asarray(state.states != start[:, None]).any((0, 1))
+    assert moved.tolist() == [False, True, False, True, True]
+
+
+def test_rungs_are_drawn_independently():
+    """Rungs of the same temperature that start at the same states: with the same random numbers they would stay together."""
+    start = jnp.repeat(jnp.asarray(DATA[:100]).astype(float)[None], 2, axis=0)
+    states = mpf.parallel_tempering(MODEL, start, jnp.ones(2), 2).states
+    assert np.mean(np.asarray(states[0] != states[1])) > 0.2
+
+
 def test_a_kernel_that_cannot_sample_the_model_is_refused_before_any_work():
     with pytest.raises(mpf.InputError, match="block Gibbs needs a hidden layer"):
         mpf.fit(mpf.Ising.init(5), DATA, "pcd", kernel="block-gibbs")

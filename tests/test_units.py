@@ -11,6 +11,7 @@ from scipy import optimize, special, stats
 
 import minprobflow as mpf
 from minprobflow.flow.one_flip import flip_differences
+from minprobflow.models.rbm import Offsets
 from minprobflow.numerics import double_precision
 from minprobflow.samplers import heat_bath
 from minprobflow.units.relu import log_mills, mean_of_truncated, truncated_normal
@@ -101,8 +102,9 @@ def test_training_raises_the_exact_likelihood(truth, rule, rate):
 
 def test_a_distribution_without_a_normaliser_is_refused():
     real, rectified, bits = mpf.Gaussian([0.0], [0.0], 0.0), mpf.ReLU([0.0], [0.0], 0.0), mpf.Bernoulli([0.0])
-    for visible, hidden in ((real, real), (real, rectified), (rectified, rectified), (mpf.Mixed(bits, real), real)):
-        weight = np.ones(visible.feature_shape + hidden.feature_shape)
+    wide = mpf.Gaussian([0.0], [np.log(4.0)], 0.0)
+    for visible, hidden in ((real, real), (real, rectified), (rectified, rectified), (mpf.Mixed(bits, real), real), (wide, real)):
+        weight = np.ones(visible.feature_shape + hidden.feature_shape) * (2 if visible is wide else 1)
         mpf.RBM(visible, hidden, 0.9 * weight)
         with pytest.raises(mpf.InputError, match=r"no normalisable distribution.*singular value.* 1\.1, .*smaller weights"):
             mpf.RBM(visible, hidden, 1.1 * weight)
@@ -149,6 +151,59 @@ def test_units_fitted_to_data_have_its_means():
     np.testing.assert_allclose(drawn[:, 2:].std(0), [positive.std(), real.std()], rtol=0.02)
 
 
+def test_spins_fitted_to_data_have_its_means():
+    rows = np.where(np.random.default_rng(0).random((500, 3)) < [0.2, 0.5, 0.9], 1, -1)
+    layer = mpf.Signs(3).layer(rows, tau=2.0)
+    np.testing.assert_allclose(layer.mean(jnp.zeros(3), 2.0), rows.sum(0) / 501, rtol=1e-5)  # half a row of each sign is added
+
+
+@pytest.mark.parametrize("tau", [0.5, 2.0])
+def test_the_base_of_real_units_has_the_moments_of_the_data(tau):
+    """Unless those vary less than the units do by themselves: no variance of the base is below theirs."""
+    gamma = np.random.default_rng(0).gamma(4.0, size=(500, 2)).astype(np.float32)
+    for family, space in ((mpf.Gaussian, mpf.Real(2)), (mpf.ReLU, mpf.NonNegative(2))):
+        units = family(np.zeros(2), np.log([0.1, 50.0]), 0.0)
+        base = units.base(jnp.asarray(space.mean_features(gamma), jnp.float32), tau)
+        drawn = np.asarray(base.sample(jax.random.key(0), jnp.zeros((100_000, 2)), tau))
+        assert drawn[:, 0].mean() == pytest.approx(gamma[:, 0].mean(), rel=0.02)
+        assert drawn[:, 0].std() == pytest.approx(gamma[:, 0].std(), rel=0.02)
+        assert float(base.variance[1]) == pytest.approx(50, rel=1e-4)
+
+
+def test_steps_of_real_units_are_never_longer_than_their_variance():
+    """Where the other layer predicts a unit they are shorter, by the share of its variance in how far the data lie."""
+    units = mpf.Gaussian([0.0, 0.0], np.log([3.0, 3.0]), 0.0)
+    np.testing.assert_allclose(units.stride(jnp.asarray([60.0, 0.1]), 2.0), [0.3, 3.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("hidden", [mpf.Bernoulli([0.3]), mpf.Spin([0.3]), mpf.Categorical([[0.1, 0.5, -0.4]])], ids=lambda x: x.kind)
+def test_in_centred_coordinates_weights_do_not_move_the_hidden_units(hidden):
+    """Of one hidden unit on real ones, p(h) is that of its bias alone, whatever the weights, variances and origins are."""
+    with double_precision():
+        hidden, rng = laws.doubled(hidden), np.random.default_rng(0)
+        visible = laws.doubled(mpf.Gaussian(rng.normal(size=4), rng.normal(size=4), 0.1))
+        weights = rng.normal(size=visible.feature_shape + hidden.feature_shape)
+        origin = jnp.asarray(rng.normal(size=hidden.n_features))
+        plain = mpf.RBM(visible, hidden, weights)._from_centred(Offsets(jnp.zeros(4), origin, None))
+        states = hidden.space.states(jnp.arange(hidden.space.n_states)).astype(float)
+        log_p = -np.asarray(plain.transposed().free_energy(states))
+        expected = -np.asarray(hidden.energy(states))
+        np.testing.assert_allclose(log_p - log_p[0], expected - expected[0], atol=1e-9)
+
+
+def test_columns_of_one_kind_are_drawn_independently():
+    layer = mpf.Mixed(mpf.Bernoulli(np.zeros(2)), mpf.Bernoulli(np.zeros(2)), mpf.Gaussian(np.zeros(2)), mpf.Gaussian(np.zeros(2)))
+    drawn = np.asarray(layer.sample(jax.random.key(0), jnp.zeros((20_000, 8)), 1.0))
+    assert np.abs(np.corrcoef(drawn.T) - np.eye(8)).max() < 0.04
+
+
+def test_kinds_of_columns_at_their_limits():
+    whole = np.arange(33)
+    columns = {"categories": np.minimum(whole, 31), "real": whole, "negative": whole - 1, "halves": whole / 2, "spins": 2 * (whole % 2) - 1}
+    kinds = mpf.units.kinds_of_columns(np.stack(list(columns.values()), 1))
+    assert kinds.parts == (mpf.Categories(1, 32), mpf.Real(3), mpf.Signs(1)) and kinds.columns == ((0,), (1, 2, 3), (4,))
+
+
 def test_a_table_of_mixed_columns_goes_all_the_way(tmp_path):
     """Kinds told from the data, in the table's own order of columns: training, likelihood, sampling, imputation, files."""
     rng = np.random.default_rng(0)
@@ -174,7 +229,7 @@ def test_a_table_of_mixed_columns_goes_all_the_way(tmp_path):
 
 def test_columns_with_few_values_among_columns_with_many():
     """Neighbours, flips and the heat bath of units that differ in their number of values."""
-    table = mpf.Mixed(mpf.Spin([0.3]), mpf.Categorical([[0.1, 0.5, -0.4]]), mpf.Bernoulli([0.2]))
+    table = mpf.Mixed(mpf.Spin([0.3]), mpf.Categorical([[0.1, 0.5, -0.4]]), mpf.Bernoulli([0.2]), columns=((1,), (2,), (0,)))
     model = mpf.RBM(table, mpf.Bernoulli([0.1]), np.ones((5, 1)))
     space, v = model.space, laws.all_states(model)
     assert space.n_states == 12 and space.neighbours == (3, 2)

@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
 
+import hostile
 import jax
 import numpy as np
 import pytest
@@ -25,6 +27,16 @@ def test_every_public_function_refuses_hostile_values_or_gives_a_right_result(tm
     assert out.stdout == ""
     assert out.returncode == 0, out.stderr[-2000:]
     assert not list(tmp_path.iterdir())
+
+
+def test_the_table_of_calls_lacks_no_public_name(tmp_path):
+    covered = {re.split(r"[. ]", label)[0] for label in hostile.works(str(tmp_path))}
+    uncalled = set().union(*hostile.UNCALLED.values())
+    assert hostile.public_names() - covered - uncalled == set()
+    assert uncalled - hostile.public_names() == set() and uncalled & covered == set()
+    methods = {name for name in dir(mpf.sklearn.RBM) if not name.startswith("_") and callable(getattr(mpf.sklearn.RBM, name))}
+    labels = {label.split(" ")[0].rpartition(".")[2] for label in hostile.estimator_cases()}
+    assert methods - labels == {"get_metadata_routing", "get_params"}  # the first is scikit-learn's, the second has nothing to get wrong
 
 
 def said(check, *arguments_, **more):
@@ -124,6 +136,31 @@ def test_use_after_a_fork_is_an_error_and_no_hang():
                 mpf.BernoulliRBM(np.full((3, 2), np.nan), np.zeros(3), np.zeros(2)), [[0, 1, 1]], "pseudo"
             ),
             "non-finite",
+        ),
+        (
+            lambda: mpf.likelihood.free_energies(mpf.BernoulliRBM(np.full((3, 2), np.nan), np.zeros(3), np.zeros(2)), np.eye(3)),
+            "non-finite",
+        ),
+        (lambda: mpf.likelihood.independent_units(mpf.Binary(3), np.eye(3), np.full((2, 3), np.nan)), r"rows has 6 missing values"),
+        (lambda: mpf.data.repeated(np.eye(3, dtype=np.uint8), np.asarray([1.0, np.nan, 1.0]), 5), "weights of shape"),
+        (lambda: mpf.data.as_text(np.zeros((2, 3)), "a"), "the alphabet is of length 1"),
+        (lambda: mpf.runs.evaluate(mpf.BernoulliRBM.init(0, 3, 2), {}), "parts is a value of type dict: pass rows by the name"),
+        (lambda: mpf.train_run(mpf.Config(), show=lambda epoch: None), "show is a function of other arguments .*an Epoch and a Look"),
+        (lambda: mpf.train_run(mpf.Config(), start=lambda key: "rbm"), r"start\(key\) is 'rbm': pass a model"),
+        (lambda: mpf.train_run(mpf.Config(), __file__), "a file is in its place"),
+        (lambda: mpf.log_partition(mpf.BernoulliRBM.init(0, 3, 2), progress=lambda: None), "progress is a function of other arguments"),
+        (lambda: mpf.sklearn.RBM(n_iter=1, verbose="loud").fit(np.eye(10)), "verbose='loud'"),
+        (
+            lambda: mpf.sklearn.RBM(n_iter=1, binarize=10**400).fit(np.eye(10)),
+            "binarize=an integer of more than 20 digits: give a threshold",
+        ),
+        (
+            lambda: mpf.sklearn.RBM(n_iter=1).fit(np.eye(10)).set_params(binarize="x").transform(np.eye(10)),
+            "binarize='x': give a threshold",
+        ),
+        (
+            lambda: mpf.sklearn.RBM(2, n_iter=1).fit(np.eye(10)).inverse_transform(np.ma.masked_array(np.eye(2), np.eye(2))),
+            r"X has 2 missing values \(masked\)",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import operator
 import os
@@ -115,10 +116,17 @@ def seed(name: str, value: object, count: int = 1) -> int:
         raise InputError(f"{name}={shown(value)}, expected a seed: use a whole number from 0 to {last}") from None
 
 
-def function(name: str, value: Function, takes: str) -> Function:
-    """Something that can be called; `takes` says with what."""
+def function(name: str, value: Function, takes: str, count: int | None = None) -> Function:
+    """Something that can be called; `takes` says with what, and `count` with how many arguments."""
     if not callable(value) or isinstance(value, type):
         raise InputError(f"{name}={shown(value)}: pass a function of {takes}")
+    try:
+        if count is not None:
+            inspect.signature(value).bind(*[None] * count)
+    except TypeError as problem:
+        raise InputError(f"{name} is a function of other arguments ({problem}): pass a function of {takes}") from None
+    except ValueError:  # some that are written in C have no signature
+        pass
     return value
 
 

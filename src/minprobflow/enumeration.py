@@ -20,6 +20,7 @@ CHUNK = 2**12
 
 def smaller_layer(model: Model) -> Model:
     """The model over whichever of its layers has fewer states."""
+    as_model(model)
     if isinstance(model, Latent):
         other = model.transposed()
         if other.space.n_states < model.space.n_states:

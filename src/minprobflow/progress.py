@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .arguments import shown
+from .arguments import function, shown
 from .errors import InputError
 
 Report = Callable[[str, float], object]
@@ -30,7 +30,7 @@ def wanted(progress: bool | None) -> bool:
 def phases(progress: bool | Report | None) -> Iterator[Report | None]:
     """Yield a function that shows phases and how far they are; None if that is not wanted."""
     if callable(progress) and not isinstance(progress, type):
-        yield progress
+        yield function("progress", progress, "the phase and the share of it that is done", 2)
     elif not wanted(progress):  # type: ignore[arg-type]
         yield None
     elif sys.stderr.isatty():

@@ -6,7 +6,7 @@ alike everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
@@ -76,10 +76,10 @@ def refuse_masked(array: object, name: str, remedy: str = MISSING_ROWS) -> None:
         _refuse_at(np.ma.getmaskarray(array), name, "masked", remedy)
 
 
-def refuse_missing(array: Num[np.ndarray, ...], name: str) -> None:
+def refuse_missing(array: Num[np.ndarray, ...], name: str, columns: Sequence[str] | None = None) -> None:
     """Raise if any entry is NaN: where the first one is, how many there are, and what can be done."""
     if array.dtype.kind == "f":
-        _refuse_at(np.isnan(array), name, "NaN", MISSING_ROWS)
+        _refuse_at(np.isnan(array), name, "NaN", MISSING_ROWS, columns)
 
 
 @contextmanager
@@ -92,19 +92,28 @@ def within_memory(name: str, remedy: str) -> Iterator[None]:
         raise InputError(f"{name} does not fit in memory ({reason}): {remedy}") from problem
 
 
-def _refuse_at(missing: np.ndarray, name: str, how: str, remedy: str) -> None:
+def named(column: int, columns: Sequence[str] | None) -> str:
+    """The name of a column in brackets, if it has one, to follow its number in a message.
+
+    >>> f"column 2{named(2, ('id', 'sex', 'age'))}"
+    "column 2 ('age')"
+    """
+    return f" ({columns[column][:40]!r})" if columns is not None and column < len(columns) and columns[column] else ""
+
+
+def _refuse_at(missing: np.ndarray, name: str, how: str, remedy: str, columns: Sequence[str] | None = None) -> None:
     if missing.any():
         place = np.argwhere(missing)[0]
-        at = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"index {tuple(map(int, place))}"
+        at = f"row {place[0]}, column {place[1]}{named(int(place[1]), columns)}" if len(place) == 2 else f"index {tuple(map(int, place))}"
         count = int(missing.sum())
         raise InputError(f"{name} has {count:,} missing value{'s' if count > 1 else ''} ({how}), the first at {at}: {remedy}")
 
 
-def refuse_first(wrong: np.ndarray, array: np.ndarray, name: str, why: str) -> None:
+def refuse_first(wrong: np.ndarray, array: np.ndarray, name: str, why: str, columns: Sequence[str] | None = None) -> None:
     """Raise at the first wrong entry, if there is one."""
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise InputError(f"{name} has {array[row, column]} at row {row}, column {column}{why}")
+        raise InputError(f"{name} has {array[row, column]} at row {row}, column {column}{named(int(column), columns)}{why}")
 
 
 def _array(data: object, name: str, wanted: str) -> np.ndarray:

@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .arguments import shown
+from .errors import InputError
 from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, Model, Potts, SpinRBM
 from .models.files import model_families
 from .units import Bernoulli, Binary, Categorical, Categories, Gaussian, Mixed
@@ -52,6 +54,8 @@ def examples_of(family: type[Model]) -> Mapping[str, Model]:
     >>> sorted(examples_of(Ising))
     ['0-tau0.5', '1-tau1.0', '2-tau2.0']
     """
+    if not isinstance(family, type):
+        raise InputError(f"family is {shown(family)}: pass a class of models, such as mpf.Ising")
     return _REGISTERED[family]() if family in _REGISTERED else {}
 
 

@@ -35,6 +35,7 @@ class Dataset(NamedTuple):
     sha256: dict[str, str]  # of the files it came from
     labels: Labels | None
     alphabet: str | None = None  # of sequences: the letter of each value
+    columns: tuple[str, ...] | None = None  # their names, if the file has a header
 
 
 def in_three(

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Num, UInt8
 
+from ..arguments import shown
 from ..errors import InputError
 from ..tables import table, within_memory
-from .files import existing, read_table
+from .files import existing, read_table, text_path
 from .limits import gunzip
 
 AMINO_ACIDS = "-ACDEFGHIKLMNPQRSTVWY"
@@ -45,7 +46,7 @@ def is_fasta(name: str) -> bool:
 
 def read_rows(name: str, alphabet: str | None = None) -> np.ndarray:
     """The rows of a file: of an alignment, the values of its letters in the alphabet (by default `AMINO_ACIDS`); else its numbers."""
-    return read_fasta(name, alphabet or AMINO_ACIDS).rows if is_fasta(name) else read_table(name)
+    return read_fasta(name, alphabet or AMINO_ACIDS).rows if is_fasta(text_path(name)) else read_table(name)
 
 
 def fasta_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> str:
@@ -119,6 +120,7 @@ def as_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> list[s
     >>> as_text(np.asarray([[1, 2, 0]], np.uint8))
     ['AC-']
     """
+    _values(alphabet)
     values = table(rows, "rows", "whole numbers from 0")
     if not ((values >= 0) & (values < len(alphabet)) & (values == np.floor(values))).all():
         raise InputError(f"rows hold values that are not places in the alphabet: they go from 0 to {len(alphabet) - 1}")
@@ -129,7 +131,7 @@ def as_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> list[s
 def _values(alphabet: object) -> UInt8[np.ndarray, " 256"]:
     """The value of each letter by its code; `OTHER` for what is not in the alphabet."""
     if not isinstance(alphabet, str) or not 2 <= len(alphabet) < OTHER:
-        size = f"of length {len(alphabet)}" if isinstance(alphabet, str) else repr(alphabet)
+        size = f"of length {len(alphabet)}" if isinstance(alphabet, str) else shown(alphabet)
         raise InputError(f"the alphabet is {size}: give text of 2 to {OTHER - 1} letters, the gap first, such as '-ACGT'")
     for letter in alphabet:
         if alphabet.count(letter) > 1:

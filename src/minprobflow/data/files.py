@@ -25,10 +25,15 @@ KEYED = (".npz", ".mat")
 
 def read_table(name: str | os.PathLike[str]) -> np.ndarray:
     """The numbers in a file, one example per row (see `read_array`)."""
-    array = read_array(name)
+    return read_columns(name)[0]
+
+
+def read_columns(name: str | os.PathLike[str]) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """The numbers in a file, one example per row, and the names of its columns if it has a header."""
+    array, columns = _array_and_columns(name)
     if array.ndim < 2:
         raise InputError(f"{shown(name)} holds an array of shape {array.shape}: expected a table with one example per row")
-    return array
+    return array, columns
 
 
 def read_array(name: str | os.PathLike[str]) -> np.ndarray:
@@ -37,11 +42,15 @@ def read_array(name: str | os.PathLike[str]) -> np.ndarray:
     What the numbers mean is not checked here; that the file is whole and holds numbers is. What a packed file may unpack to is
     limited (see `limits`).
     """
+    return _array_and_columns(name)[0]
+
+
+def _array_and_columns(name: str | os.PathLike[str]) -> tuple[np.ndarray, tuple[str, ...] | None]:
     path, key = _split_key(text_path(name))
     file = existing(path)
     try:
         with within_memory(f"{shown(path)} ({file.stat().st_size:,} bytes)", "use a machine with more memory, or a file with fewer rows"):
-            array = _read(file, key)
+            array, columns = _read(file, key)
     except InputError:
         raise
     except Exception as problem:  # readers of foreign formats raise whatever they like on damaged files
@@ -51,18 +60,19 @@ def read_array(name: str | os.PathLike[str]) -> np.ndarray:
         raise InputError(f"{name} holds {array.dtype} values: it must hold numbers")
     if array.size == 0:
         raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example per row")
-    return array
+    return array, columns
 
 
-def read_labelled(name: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
-    """A table without its label column ("first" or "last"), and the labels."""
-    table = read_table(name)
+def read_labelled(name: str, labels: str) -> tuple[np.ndarray, np.ndarray, tuple[str, ...] | None]:
+    """A table without its label column ("first" or "last"), the labels, and the names of the other columns if it has a header."""
+    table, columns = read_columns(name)
     if table.ndim != 2 or table.shape[1] < 2:
         raise InputError(f"{name} has shape {table.shape}: there is no column to take for labels")
-    column, rest = (table[:, 0], table[:, 1:]) if labels == "first" else (table[:, -1], table[:, :-1])
+    place, others = (0, slice(1, None)) if labels == "first" else (-1, slice(-1))
+    column = table[:, place]
     if not (np.isfinite(column) & (np.abs(column) < 2.0**53) & (column == np.floor(column))).all():
         raise InputError(f"the {labels} column of {name} does not hold whole numbers: it cannot be labels")
-    return rest, column.astype(np.int64)
+    return table[:, others], column.astype(np.int64), columns and columns[others]
 
 
 def existing(name: str | os.PathLike[str]) -> Path:
@@ -103,22 +113,22 @@ def _split_key(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _read(file: Path, key: str) -> np.ndarray:
+def _read(file: Path, key: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
     content = file.read_bytes()
     name = file.name
     if name.endswith(".gz"):
         content, name = gunzip(content, str(file)), name[:-3]
     suffix = Path(name).suffix
     if suffix == ".npy":
-        return _from_npy(content, str(file))
+        return _from_npy(content, str(file)), None
     if suffix == ".npz":
-        return _from_npz(content, file, key)
+        return _from_npz(content, file, key), None
     if suffix == ".mat":
-        return _from_mat(content, file, key)
+        return _from_mat(content, file, key), None
     if suffix in TEXT:
         return parse_text(content, str(file))
     if name.endswith("-ubyte") or suffix == ".idx":
-        return parse_idx(content, str(file))
+        return parse_idx(content, str(file)), None
     raise InputError(f"{file} is of a format that cannot be read: use one of {FORMATS}")
 
 

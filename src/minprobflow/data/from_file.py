@@ -8,15 +8,16 @@ from typing import Literal
 import numpy as np
 
 from ..errors import InputError
-from ..tables import refuse_first, refuse_missing
+from ..tables import named, refuse_first, refuse_missing
 from .base import Dataset, in_three
 from .fasta import AMINO_ACIDS, is_fasta, read_rows
-from .files import read_labelled
+from .files import read_columns, read_labelled
 from .loader_options import Seed, both_spellings
 
 MOST = 254  # largest value of a unit
 FEW = 32  # distinct values that still look like grey levels
 INDEX_ROWS = 10  # with fewer rows, a column that counts up may be data
+Columns = tuple[str, ...] | None  # their names, if there is a header
 
 
 def from_file(
@@ -49,8 +50,8 @@ def from_file(
         raise InputError(f"{name} holds sequences of letters: leave out threshold, real and labels")
     if letters is None and alphabet is not None:
         raise InputError(f"{name} holds numbers, not sequences: leave out alphabet")
-    table, classes = (read_rows(name, letters), None) if labels is None else read_labelled(name, labels)
-    rows = table if letters else _rows(table.reshape(len(table), -1), name, threshold, real, whole, signs)
+    table, classes, columns = _read(name, letters, labels)
+    rows = table if letters else _rows(table.reshape(len(table), -1), name, columns, threshold, real, whole, signs)
     order = np.random.default_rng(seed).permutation(len(rows))
     bounds = np.round(np.cumsum(split)[:2] * len(rows)).astype(int)
     parts = np.split(order, bounds)
@@ -61,37 +62,49 @@ def from_file(
     side = int(np.sqrt(rows.shape[1]))
     square = (side, side) if side * side == rows.shape[1] else None
     shape = None if letters or whole else (table.shape[1], table.shape[2]) if table.ndim == 3 else square
-    return in_three(Path(name).name, [rows[part] for part in parts], shape, source, classes=kept)._replace(alphabet=letters)
+    data = in_three(Path(name).name, [rows[part] for part in parts], shape, source, classes=kept)
+    return data._replace(alphabet=letters, columns=columns)
 
 
-def _rows(table: np.ndarray, name: str, threshold: float | None, real: bool, whole: bool, signs: bool) -> np.ndarray:
+def _read(name: str, letters: str | None, labels: str | None) -> tuple[np.ndarray, np.ndarray | None, Columns]:
+    """The table, the labels and the names of the columns, as far as there are any."""
+    if labels is not None:
+        return read_labelled(name, labels)
+    table, columns = (read_rows(name, letters), None) if letters else read_columns(name)
+    if columns is not None and not columns[0] and len(table) > 1 and _counts_up(table)[0]:  # as pandas writes it
+        raise InputError(f"{name}: {_index_column(table, 0, columns)}")
+    return table, None, columns
+
+
+def _rows(table: np.ndarray, name: str, columns: Columns, threshold: float | None, real: bool, whole: bool, signs: bool) -> np.ndarray:
     """The table as bits, signs, whole or real numbers. A value that is not a number never becomes one."""
-    refuse_missing(table, name)
+    refuse_missing(table, name, columns)
     if real and threshold is None:
         with np.errstate(over="ignore"):
             rows = table.astype(np.float32)
-        refuse_first(~np.isfinite(rows), table, name, ", which single precision does not hold: drop that row, or scale the column")
+        why = ", which single precision does not hold: drop that row, or scale the column"
+        refuse_first(~np.isfinite(rows), table, name, why, columns)
         return rows
     if table.dtype.kind == "f":
-        refuse_first(~np.isfinite(table), table, name, ", which is not a finite number: drop that row")
+        refuse_first(~np.isfinite(table), table, name, ", which is not a finite number: drop that row", columns)
     if threshold is not None:
         if len(table) >= INDEX_ROWS and (counting := _counts_up(table)).any():
-            raise InputError(f"{name}: {_index_column(table, int(np.argmax(counting)))}")
+            raise InputError(f"{name}: {_index_column(table, int(np.argmax(counting)), columns)}")
         return (table > threshold).astype(np.float32 if real else np.uint8)
     if whole:
         why = f", expected whole numbers from 0 to {MOST}: number the values of each column from 0"
-        refuse_first((table < 0) | (table > MOST) | (table != np.floor(table)), table, name, why)
+        refuse_first((table < 0) | (table > MOST) | (table != np.floor(table)), table, name, why, columns)
         return table.astype(np.uint8)
     if signs:
-        refuse_first((table != -1) & (table != 1), table, name, ", expected -1 or 1")
+        refuse_first((table != -1) & (table != 1), table, name, ", expected -1 or 1", columns)
         return table.astype(np.int8)
     wrong = (table != 0) & (table != 1)
     if wrong.any():
-        raise InputError(f"{name} is not binary: {_why_not_binary(table, wrong)}")
+        raise InputError(f"{name} is not binary: {_why_not_binary(table, wrong, columns)}")
     return table.astype(np.uint8)
 
 
-def _why_not_binary(table: np.ndarray, wrong: np.ndarray) -> str:
+def _why_not_binary(table: np.ndarray, wrong: np.ndarray, names: Columns) -> str:
     """What its values look like, and what to do if they are that."""
     columns = np.flatnonzero(wrong.any(0))
     if len(table) > 2:
@@ -99,9 +112,9 @@ def _why_not_binary(table: np.ndarray, wrong: np.ndarray) -> str:
             c for c in columns if (np.diff(table[:, c].astype(np.float64)) > 0).all() and (table[:, c] == np.floor(table[:, c])).all()
         ]
         if rising:
-            return _index_column(table, int(rising[0]))
+            return _index_column(table, int(rising[0]), names)
     row, column = np.argwhere(wrong)[0]
-    found = f"it has {table[row, column]:g} at row {row}, column {column}"
+    found = f"it has {table[row, column]:g} at row {row}, column {column}{named(int(column), names)}"
     distinct = np.unique(table)
     if set(distinct) <= {-1, 1}:
         return f"it holds -1 and 1: pass {both_spellings('threshold', 0.0)}, or for a model of spins {both_spellings('signs', True)}"
@@ -133,9 +146,9 @@ def _counts_up(table: np.ndarray) -> np.ndarray:
     return found
 
 
-def _index_column(table: np.ndarray, column: int) -> str:
+def _index_column(table: np.ndarray, column: int, names: Columns) -> str:
     start = ", ".join(f"{value:g}" for value in table[:3, column])
     last = table.shape[1] - 1
     place = "first" if column == 0 else "last" if column == last else ""
     way = f"move it out of the rows with {both_spellings('labels', place)}" if place else "cut it from the file"
-    return f"column {column} counts up ({start}, ...) and is probably an index: {way}"
+    return f"column {column}{named(column, names)} counts up ({start}, ...) and is probably an index: {way}"

@@ -89,9 +89,10 @@ def _convert(value: object, wanted: object, option: str, name: str) -> object:
 
 def _shown(value: object) -> str:
     try:
-        return reprlib.repr(value)
+        text = reprlib.repr(value)
     except ValueError:  # an integer of thousands of digits
         return type(value).__name__
+    return type(value).__name__ if " at 0x" in text else text  # an address says nothing
 
 
 def _as(value: object, wanted: object) -> object:

@@ -6,6 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Num
 
+from ..arguments import shown
+from ..errors import InputError
 from ..numerics import double_precision
 from ..units import Space
 
@@ -30,6 +32,9 @@ def independent_units(space: Space, train: Num[np.ndarray, "n d"], rows: Num[np.
     >>> round(float(np.exp(independent_units(Binary(1), train, rows))), 6)  # (2 + 1) / (2 + 2)
     0.75
     """
+    if not isinstance(space, Space):
+        raise InputError(f"space is {shown(space)}: pass that of the model to compare with, model.space")
+    train, rows = space.check(train, "train"), space.check(rows, "rows")
     with double_precision():
         logits = space.fitted_logits(train)
         return float(jnp.sum(logits * space.mean_features(rows, pseudocount=0.0)) - space.log_norm(logits))

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Float
 
 from ..arguments import shown
 from ..errors import InputError
@@ -22,7 +22,7 @@ def from_log_partition(model: Model, data: object, log_z: Estimate) -> Estimate:
     """The log-likelihood of `data` given an estimate of log Z: the sandwich turns over."""
     if not isinstance(log_z, Estimate):
         raise InputError(f"log_z is {shown(log_z)}: pass what mpf.log_partition returned")
-    unnormalised = -free_energies(model, as_model(model).space.check(data))
+    unnormalised = -free_energies(model, data)
     mean = float(unnormalised.mean())
     return dataclasses.replace(
         log_z,
@@ -33,8 +33,9 @@ def from_log_partition(model: Model, data: object, log_z: Estimate) -> Estimate:
     )
 
 
-def free_energies(model: Model, rows: Num[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
+def free_energies(model: Model, data: object) -> Float[np.ndarray, " n"]:
     """F of every row, in double precision, in bounded memory."""
+    rows = as_model(model, finite=True).space.check(data, "rows")
     with double_precision():
         model = as_float64(model)
         return np.concatenate([np.asarray(_free_energy(model, jnp.asarray(rows[i : i + ROWS]))) for i in range(0, len(rows), ROWS)])

@@ -7,7 +7,9 @@ from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
-from ..likelihood import Estimate, estimators, from_log_partition, independent_units, log_likelihood, log_partition
+from ..arguments import choice, shown
+from ..errors import InputError
+from ..likelihood import Estimate, estimators, from_log_partition, independent_units, log_likelihood, log_partition, methods
 from ..models.base import Model
 from ..progress import Report, phases
 from ..records import Json, plain
@@ -67,6 +69,9 @@ def evaluate(
         For each part: part, method, verdict, warnings, settings, log_likelihood, log_partition (None if not estimated) and
         independent_units (None without training rows).
     """
+    choice("method", method, methods())
+    if not isinstance(parts, Mapping) or not parts:
+        raise InputError(f"parts is {shown(parts)}: pass rows by the name of the part, such as {{'test': dataset.test}}")
     with phases(progress) as report:
         log_z: Estimate | None = None
         if method == "auto" or method in estimators():

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, cast
 
+from .. import arguments
 from ..errors import DamagedFileError, InputError, ModelFileError
 from ..files import make_folder, remove_temporaries
 from ..records import Json, append_line, read_lines, read_record, write_record
@@ -53,7 +54,7 @@ class RunFolder:
     """Names and formats of a run's files."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = Path(path)
+        self.path = Path(arguments.path("the run folder", path))
         self.config_file = self.path / "config.json"
         self.environment_file = self.path / "environment.json"
         self.metrics_file = self.path / "metrics.jsonl"

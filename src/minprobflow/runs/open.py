@@ -7,7 +7,7 @@ from pathlib import Path
 from ..data import Dataset, load_dataset
 from ..data.registry import is_file
 from ..errors import InputError
-from ..model_specs import ModelSpec
+from ..model_specs import model_spec
 from ..models.base import Model
 from ..models.files import load
 from ..train import Config, TrainState, begin, load_state
@@ -56,5 +56,5 @@ def dataset_of(config: Config) -> Dataset:
     """The data that a configuration names. A file is read as its model needs it, unless options say how."""
     options = dict(config.data_options)
     if config.model is not None and is_file(config.data) and not options.keys() & {"threshold", "whole", "signs", "real"}:
-        options |= OF_VALUES[ModelSpec.specs()[config.model].values]
+        options |= OF_VALUES[model_spec(config.model).values]
     return load_dataset(config.data, **options)

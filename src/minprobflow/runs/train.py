@@ -14,11 +14,12 @@ import jax
 import numpy as np
 
 from .. import pictures
+from ..arguments import flag, function, shown
 from ..data import Dataset
 from ..errors import InputError, ModelFileError
 from ..files import write_atomically
 from ..models import files as model_files
-from ..models.base import Model
+from ..models.base import Model, as_model
 from ..random_bits import as_key
 from ..records import write_record
 from ..samplers import sample
@@ -93,13 +94,15 @@ def train_run(
     >>> [record["epoch"] for record in run.metrics], run.summary["model"]
     ([1, 2], 'rbm')
     """
+    _check_types(config, dataset, start, show, begun)
+    resume, overwrite = flag("resume", resume), flag("overwrite", overwrite)
     folder = None if out is None else RunFolder(out)
     if folder and folder.begun() and not (resume or overwrite):
         raise InputError(f"{folder.path} already holds a run: continue with --resume, replace it with --overwrite, or choose another --out")
     dataset = dataset_of(config) if dataset is None else dataset
     config = config.resolved(dataset)
     start = start or partial(config.model_spec(dataset).build, data=dataset)
-    model = start(as_key(config.seed))
+    model = as_model(start(as_key(config.seed, "seed")), "start(key)")
     config.checked(model, model.space.check(dataset.train))
     begun = begun or (lambda config: None)
     if folder is None:
@@ -113,6 +116,23 @@ def train_run(
         write_record(folder.environment_file, environment(dataset))
         begun(config)
         return _train(config, folder, model, dataset, show)
+
+
+def _check_types(
+    config: object, dataset: object, start: Callable[..., object] | None, show: Show | None, begun: Callable[..., object] | None
+) -> None:
+    if not isinstance(config, Config):
+        raise InputError(f"config is {shown(config)}: pass a configuration such as mpf.Config.of(rule='pcd', hidden=16)")
+    if not isinstance(dataset, Dataset | None):
+        raise InputError(f"dataset is {shown(dataset)}: pass what mpf.load_dataset returned, or None for the data that config names")
+    calls: tuple[tuple[str, Callable[..., object] | None, str, int], ...] = (
+        ("start", start, "a key", 1),
+        ("show", show, "an Epoch and a Look", 2),
+        ("begun", begun, "a Config", 1),
+    )
+    for name, value, takes, count in calls:
+        if value is not None:
+            function(name, value, takes, count)
 
 
 def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Dataset, show: Show | None) -> Run:

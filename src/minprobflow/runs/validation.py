@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import choice
 from ..data import Dataset
 from ..enumeration import MAX_UNITS, is_enumerable, log_partition
 from ..likelihood import independent_units
@@ -16,6 +17,7 @@ from ..likelihood.ais import forward
 from ..likelihood.rows import free_energies
 from ..likelihood.schedules import three_piece
 from ..models.base import Model
+from ..train import run_settings
 from .folder import EpochRecord
 
 BETAS, CHAINS, ROWS = 301, 50, 5000  # of a quick look
@@ -54,6 +56,7 @@ class Validation:
     """
 
     def __init__(self, model: Model, dataset: Dataset, score: str = "auto") -> None:
+        choice("score", score, run_settings()["score"].choices)
         valid = dataset.valid if len(dataset.valid) else dataset.train
         self._score, self._rows = score, dataset.train
         self._parts = [dataset.train[:ROWS], valid[:ROWS] if score in ("auto", "ais") else valid]

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast, 
 from jax.tree_util import Partial, register_dataclass
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from ..arguments import function
 from ..models.base import Model
 from ..specs import Spec
 
@@ -115,7 +116,7 @@ AnyKernel = Kernel[Any, Any]
 
 def kernel(step: Step[Chains, I], many: Many[Chains] | None = None) -> Kernel[Chains, I]:
     """A kernel without a state of its own: `step` is all there is to it, and perhaps a faster way to make many."""
-    return Kernel(pure(_at), pure(step), pure(many))
+    return Kernel(pure(_at), pure(function("step", step, "key, model, state and held")), pure(many))
 
 
 def pure(function: Function) -> Function:

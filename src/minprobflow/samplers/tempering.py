@@ -58,6 +58,11 @@ def tempering(betas: Float[Array, " rungs"], base: Model | None = None) -> Kerne
     >>> state.v.shape, info.accepted.shape
     ((3, 6), (4,))
     """
+    if base is not None:
+        as_model(base, "base")
+    betas = _inverse_temperatures(betas)
+    if betas.ndim != 1 or betas.shape[0] < 2:
+        raise InputError(f"betas has shape {betas.shape}: pass two or more inverse temperatures, such as jnp.linspace(0, 1, 16)")
     return Kernel(Partial(_on_all_rungs, betas), Partial(_step, betas, base))
 
 
@@ -155,7 +160,7 @@ def parallel_tempering(
         raise InputError(f"states {v.shape} and betas {inverse.shape}: pass (temperatures, chains, D) with two or more temperatures")
     if base is not None and (type(as_model(base, "base")) is not type(model) or base.space != model.space):
         raise InputError(f"base is another kind of model than the {type(model).__name__}: make it with model.base(mean)")
-    steps = steps if isinstance(steps, jax.Array) else whole("steps", steps)
+    steps = steps if isinstance(steps, jax.core.Tracer) else whole("steps", steps)
     start = Rungs(jnp.swapaxes(v, 0, 1), jnp.zeros(v.shape[1], int))
     end, swaps = observe(as_key(seed, "seed"), model, start, steps, tempering(inverse, base), SWAPS)
     return Tempered(jnp.swapaxes(end.states, 0, 1), swaps.accepted / jnp.maximum(swaps.attempted, 1))

@@ -11,6 +11,7 @@ from jaxtyping import UInt8
 from scipy.sparse import sparray, spmatrix
 from sklearn.preprocessing import binarize
 
+from ..arguments import number, shown
 from ..errors import InputError
 from ..units import binary_rows
 
@@ -21,9 +22,13 @@ SAMPLE = "sample"
 
 def check(how: object) -> None:
     """Raise if `how` is none of the ways below."""
-    number = isinstance(how, int | float | np.number) and not isinstance(how, bool) and np.isfinite(how)
-    if not (number or how is None or (isinstance(how, str) and how == SAMPLE)):
-        raise InputError(f'binarize={how!r}: give a threshold (a number), "sample" (values are probabilities) or None (values are 0 and 1)')
+    if how is None or (isinstance(how, str) and how == SAMPLE):
+        return
+    try:
+        number("binarize", how)
+    except InputError:
+        ways = 'give a threshold (a finite number), "sample" (values are probabilities) or None (values are 0 and 1)'
+        raise InputError(f"binarize={shown(how)}: {ways}") from None
 
 
 def rows(X: Matrix, how: Binarize, rng: np.random.RandomState) -> UInt8[np.ndarray, "n D"]:
@@ -44,6 +49,7 @@ def rows_one_by_one(X: Matrix, how: Binarize, seed: int) -> UInt8[np.ndarray, "n
 
 def visible(X: Matrix, how: Binarize) -> Matrix:
     """What stands for the visible units where means of the hidden ones are asked for: bits, or the probabilities themselves."""
+    check(how)  # it may have been set since training
     if how is None:
         if isinstance(X, np.ndarray):
             binary_rows(X, "X (with binarize=None)")

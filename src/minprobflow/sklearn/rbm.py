@@ -135,6 +135,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
     def inverse_transform(self, X: object) -> Float[np.ndarray, "n D"]:
         """The visible units' means given values of the hidden ones (states, or means as `transform` gives them)."""
         check_is_fitted(self)
+        refuse_masked(X, "X")
         hidden = check_array(X, accept_sparse="csr")
         if hidden.shape[1] != self.model_.n_hidden:
             raise InputError(
@@ -223,6 +224,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         for name in ("n_components", "batch_size", "n_iter"):
             whole(name, getattr(self, name), 1)
         flag("centred", self.centred)
+        if not isinstance(self.verbose, bool | np.bool_):
+            whole("verbose", self.verbose)
         if self.learning_rate is not None:
             number("learning_rate", self.learning_rate, above=0, hint="or None for what suits the rule")
         bits.check(self.binarize)

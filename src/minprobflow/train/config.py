@@ -89,10 +89,14 @@ class Config:
     """validation score by which the best model is kept: exact; ais (a short run, optimistic); interval or sides (AIS in both directions,
     the safe end of its interval or the larger log Z of its directions); by default exact where that is cheap, else ais"""
 
+    def __post_init__(self) -> None:
+        for name in ("data_options", *FAMILIES):
+            settings_by_name(getattr(self, name), name)
+
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None, source: str = "the settings", **more: object) -> Config:
         """A configuration from settings by name, those of rule and model among them; what cannot work whatever the data is refused."""
-        given = _by_family({**(values or {}), **more}, source)
+        given = _by_family({**settings_by_name(values, source), **more}, source)
         config = cls(**{**given.pop(""), **given})
         config.rule_spec()
         if config.model is not None:
@@ -103,7 +107,7 @@ class Config:
     @classmethod
     def read(cls, file: str | None, changes: Mapping[str, object] | None = None) -> Config:
         """A configuration from a TOML file, if any; `changes` that are not None win."""
-        return cls.of(stated(file, changes or {}), file or "the command line")
+        return cls.of(stated(file, settings_by_name(changes, "the changes")), file or "the command line")
 
     def flat(self) -> Settings:
         """All settings by name, those of rule and model among them: what `of` takes."""
@@ -257,7 +261,7 @@ def stated(file: str | None, changes: Mapping[str, object]) -> dict[str, object]
     """The settings that a TOML file, if any, and `changes` state; `changes` that are not None win."""
     values: dict[str, object] = {}
     if file is not None:
-        path = Path(file)
+        path = Path(arguments.path("the config file", file))
         if not path.is_file():
             raise InputError(f"there is no config file {file}: check the path")
         try:
@@ -265,6 +269,15 @@ def stated(file: str | None, changes: Mapping[str, object]) -> dict[str, object]
         except (ValueError, RecursionError) as problem:  # also of a number with thousands of digits
             raise InputError(f"{file} is not valid TOML: {str(problem)[:200]}") from problem
     return {**values, **{name: value for name, value in changes.items() if value is not None}}
+
+
+def settings_by_name(values: object, source: str) -> Mapping[str, object]:
+    """Settings by name, if they are that; none if there are none."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise InputError(f"{source} is {arguments.shown(values)}: pass a dict of settings by name")
+    return values
 
 
 def _by_family(values: Mapping[str, object], source: str) -> dict[str, Settings]:

@@ -206,6 +206,8 @@ def _check_types(callbacks: object, resume: object, state: object) -> None:
 
 def begin(model: Model, data: object, config: Config) -> TrainState:
     """The state that `fit` with this configuration starts from, for when it is needed apart: a saved one is read into it."""
+    if not isinstance(config, Config):
+        raise InputError(f"config is {shown(config)}: pass a configuration such as mpf.Config.of(rule='pcd')")
     rows = as_model(model).space.check(data)
     return _begin(config.checked(model, rows), [as_key(config.seed, "seed")], [model], jnp.asarray(rows), None)
 

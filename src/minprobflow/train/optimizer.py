@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from ..arguments import number
 from .centring import centred_gradient
 from .penalties import penalties
 
@@ -52,7 +53,7 @@ def decaying_rate(rate: float | Rate, total_steps: int) -> Rate:
 
 def constant_rate(rate: float) -> Rate:
     """A learning rate that does not decay; a pytree as well, so that one compiled epoch serves all rates."""
-    return jax.tree_util.Partial(_constant, jnp.asarray(rate, float))
+    return jax.tree_util.Partial(_constant, jnp.asarray(number("rate", rate, above=0), float))
 
 
 def _constant(rate: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:

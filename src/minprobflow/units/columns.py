@@ -49,13 +49,17 @@ class Columns(Space):
     columns: Places = ()
 
     def __post_init__(self) -> None:
-        if not self.parts or not all(isinstance(part, Space) and not isinstance(part, Columns) for part in self.parts):
+        if (
+            not isinstance(self.parts, list | tuple)
+            or not self.parts
+            or not all(isinstance(part, Space) and not isinstance(part, Columns) for part in self.parts)
+        ):
             raise InputError("a mixed table is made of unit types: pass such as (mpf.Binary(2), mpf.Real(3))")
         object.__setattr__(self, "parts", tuple(self.parts))
         object.__setattr__(self, "columns", places([part.size for part in self.parts], self.columns))
 
     def __new__(cls, parts: Sequence[Space] = (), columns: Places = ()) -> Columns:
-        countable = bool(parts) and all(isinstance(part, Discrete) for part in parts)
+        countable = isinstance(parts, list | tuple) and bool(parts) and all(isinstance(part, Discrete) for part in parts)
         return object.__new__(DiscreteColumns if countable else Columns)
 
     @property
@@ -244,7 +248,7 @@ def _kind(values: np.ndarray) -> Callable[[int], Space] | tuple[str, int]:
 
 def places(sizes: Sequence[int], columns: object) -> Places:
     """The columns of parts of these sizes, if they are all columns of a table once; by default one part after the other."""
-    if columns == ():
+    if isinstance(columns, tuple) and not columns:
         ends = np.cumsum([0, *sizes]).tolist()
         return tuple(tuple(range(first, last)) for first, last in itertools.pairwise(ends))
     try:
