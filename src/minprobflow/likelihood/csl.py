@@ -15,15 +15,16 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int, Key, Num
 
+from .. import native
 from ..arguments import LARGEST, choice, whole
 from ..errors import InputError
 from ..models.base import Latent, Model
 from ..random_bits import as_key, subkey
 from ..samplers import block_gibbs
 from ..samplers.engine import run
+from ..units import Binary
 from .base import MAX_CHAINS, LikelihoodEstimator, Progress, Rows, phase
 from .estimate import Estimate, Verdict
 from .rows import over_examples
@@ -135,6 +136,7 @@ def _summary(sums: Float[np.ndarray, "2 groups n"], count: int) -> Result:
     return Result(float(per_example.mean()), stderr, float(np.median(np.exp(2 * first - second))), per_example)
 
 
+@jax.jit
 def _advance(key: Key[Array, ""], model: Latent, v: Float[Array, "chains D"], steps: Int[Array, ""]) -> tuple[Array, Array]:
     v = run(key, model, block_gibbs.init(key, model, v), steps, block_gibbs).v
     return v, model.sample_hidden(subkey(key, steps), v)
@@ -144,6 +146,11 @@ def _advance(key: Key[Array, ""], model: Latent, v: Float[Array, "chains D"], st
 def _log_conditionals(model: Latent, h: Float[Array, "groups chains H"], rows: Num[Array, "n D"]) -> Float[Array, "2 groups n"]:
     """log sum_h p(v|h) and log sum_h p(v|h)^2 over the chains of each group."""
     logits = model.visible_logits(h)
+    by_feature = logits.reshape(h.shape[0] * h.shape[1], -1).T
     features = model.space.features(rows.astype(logits.dtype)).reshape(rows.shape[0], -1)
-    log_p = logits.reshape(*h.shape[:2], -1) @ features.T - model.space.log_norm(logits)[..., None]
-    return jnp.stack([logsumexp(log_p, axis=1), logsumexp(2 * log_p, axis=1)])
+    products = native.product(features, by_feature) if isinstance(model.space, Binary) else features @ by_feature
+    log_p = products.reshape(-1, *h.shape[:2]) - model.space.log_norm(logits)[None]
+    largest = jnp.max(log_p, -1)
+    top = jnp.where(jnp.isfinite(largest), largest, 0)
+    p = jnp.exp(log_p - top[..., None])
+    return jnp.stack([(top + jnp.log(jnp.sum(p, -1))).T, (2 * top + jnp.log(jnp.sum(p**2, -1))).T])

@@ -118,18 +118,12 @@ def train_run(
         return _train(config, folder, model, dataset, show)
 
 
-def _check_types(
-    config: object, dataset: object, start: Callable[..., object] | None, show: Show | None, begun: Callable[..., object] | None
-) -> None:
+def _check_types(config: object, dataset: object, start: object, show: object, begun: object) -> None:
     if not isinstance(config, Config):
         raise InputError(f"config is {shown(config)}: pass a configuration such as mpf.Config.of(rule='pcd', hidden=16)")
     if not isinstance(dataset, Dataset | None):
         raise InputError(f"dataset is {shown(dataset)}: pass what mpf.load_dataset returned, or None for the data that config names")
-    calls: tuple[tuple[str, Callable[..., object] | None, str, int], ...] = (
-        ("start", start, "a key", 1),
-        ("show", show, "an Epoch and a Look", 2),
-        ("begun", begun, "a Config", 1),
-    )
+    calls = (("start", start, "a key", 1), ("show", show, "an Epoch and a Look", 2), ("begun", begun, "a Config", 1))
     for name, value, takes, count in calls:
         if value is not None:
             function(name, value, takes, count)
