@@ -8,6 +8,7 @@ import minprobflow as mpf
 
 MODELS = [laws.MODELS[f"RBM-{i}-tau{tau}"] for i, tau in ((0, 0.5), (1, 1.0))]
 ROWS = laws.draw(MODELS[0], 60)
+QUICK = {"betas": 20, "chains": 10}
 
 
 def test_differences_are_paired_and_their_error_joins_all_three():
@@ -26,10 +27,15 @@ def test_differences_are_paired_and_their_error_joins_all_three():
 
 
 def test_the_base_is_fitted_to_the_rows_that_are_given_for_it():
-    models, ais = [mpf.BernoulliRBM.init(seed, 5, 2) for seed in (0, 1)], {"betas": 20, "chains": 10}
-    found = mpf.compare(models, ROWS, "ais", base_data=1 - ROWS, **ais)
-    for model, compared in zip(models, found, strict=True):
-        assert compared.log_likelihood.value == mpf.log_likelihood(model, ROWS, "ais", base_data=1 - ROWS, **ais).value
+    found = mpf.compare(MODELS, ROWS, "ais", base_data=1 - ROWS, **QUICK)
+    for model, compared in zip(MODELS, found, strict=True):
+        assert compared.log_likelihood.value == mpf.log_likelihood(model, ROWS, "ais", base_data=1 - ROWS, **QUICK).value
+
+
+def test_a_difference_has_the_errors_of_both_estimates():
+    """Of a model to itself they are all there is."""
+    first, second = mpf.compare([MODELS[0], MODELS[0]], ROWS, "ais", **QUICK)
+    assert second.difference == 0 and second.stderr == pytest.approx(np.sqrt(2) * first.log_likelihood.stderr) and second.stderr > 0.01
 
 
 def test_what_cannot_be_compared_is_refused():

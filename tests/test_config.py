@@ -137,6 +137,21 @@ def test_a_configuration_is_what_its_flat_form_says():
     assert Config.of(rule=mpf.CD(k=4)).resolved(DIGITS).rule_settings["k"] == 4
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": True}, "the settings: epochs is True, expected int"),
+        ({"epochs": "3"}, "epochs is '3', expected int"),
+        ({"l2": True}, "l2 is True, expected float"),
+        ({"schedule": "cosine"}, "schedule is 'cosine', expected one of linear, constant"),
+        ({"hidden": 2.0}, "hidden is 2.0, expected int"),
+    ],
+)
+def test_settings_of_another_type_or_beyond_the_choices_are_refused(settings, message):
+    with pytest.raises(mpf.InputError, match=message):
+        mpf.Config.of(settings)
+
+
 def test_a_spec_may_not_take_the_name_of_a_setting_of_the_run(monkeypatch):
     @dataclasses.dataclass(frozen=True)
     class Clash:

@@ -150,6 +150,8 @@ def test_a_single_column_has_one_name():
 def test_numbers_above_the_rows_are_a_row():
     rows, columns = parse_text(b"2020,2021\n0,1\n", "rows.csv")
     assert rows.tolist() == [[2020, 2021], [0, 1]] and columns is None
+    rows, columns = parse_text(b"1e3,inf\n0,1\n", "rows.csv")
+    assert rows.tolist() == [[1000, np.inf], [0, 1]] and columns is None
 
 
 @pytest.mark.parametrize(

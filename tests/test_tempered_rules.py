@@ -54,10 +54,11 @@ def test_held_units_keep_their_values_on_all_rungs():
     assert moved.tolist() == [False, True, False, True, True]
 
 
-def test_rungs_are_drawn_independently():
-    """Rungs of the same temperature that start at the same states: with the same random numbers they would stay together."""
+@pytest.mark.parametrize("steps", [1, 2])
+def test_rungs_are_drawn_independently(steps):
+    """Rungs of one temperature that start at the same states stay together only by the same random numbers, or if one is copied."""
     start = jnp.repeat(jnp.asarray(DATA[:100]).astype(float)[None], 2, axis=0)
-    states = mpf.parallel_tempering(MODEL, start, jnp.ones(2), 2).states
+    states = mpf.parallel_tempering(MODEL, start, jnp.ones(2), steps).states
     assert np.mean(np.asarray(states[0] != states[1])) > 0.2
 
 
