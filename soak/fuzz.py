@@ -348,6 +348,7 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--epochs": ("-1", "0", "1.5", "x", "", "²", "nan", "\udcff"),
         "--evaluate-every": ANY_INT,
         "--rule": (*ANY_TEXT, "exact", "mpf-1flip"),
+        "--kernels": (*ANY_TEXT, "xla", "native"),
         "--optimizer": (*ANY_TEXT, "adam"),
         "--model": (*ANY_TEXT, "ising", "potts", "gaussian-rbm"),
         "--n-values": ANY_INT,

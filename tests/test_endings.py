@@ -170,7 +170,8 @@ def test_messages_say_what_is_wrong(tmp_path, monkeypatch, capsys, arguments, me
 
 
 def test_version_help_and_completion(capsys):
-    assert run(capsys, "--version")[:2] == (0, f"minprobflow {mpf.__version__}\n") and re.match(r"\d+\.\d+", mpf.__version__)
+    assert run(capsys, "--version")[:2] == (0, f"minprobflow {mpf.__version__}, kernels: {mpf.native.status()}\n")
+    assert re.match(r"\d+\.\d+", mpf.__version__)
     assert run(capsys, "-h")[1] == run(capsys, "--help")[1] != ""
     assert run(capsys, "train", "-h")[1] == run(capsys, "train", "--help")[1] != ""
     assert "--show-completion" in run(capsys, "-h")[1]

@@ -19,9 +19,8 @@ from minprobflow.native import door
 from minprobflow.samplers import block_gibbs, heat_bath
 from minprobflow.samplers.engine import run
 
-needs_library = pytest.mark.skipif(
-    native.status("native").path != "native", reason=f"no compiled kernels: {native.status('native').reason}"
-)
+LIBRARY = native.status("native")
+needs_library = pytest.mark.skipif(LIBRARY.path != "native", reason=f"no compiled kernels: {LIBRARY.reason}")
 # sizes around those of vectors and words, and a batch that is no multiple of the groups that chains are stepped in
 SHAPES = [(1, 1, 1), (3, 15, 16), (26, 17, 1), (30, 63, 33), (51, 65, 64), (100, 200, 130)]
 KINDS = {"bernoulli": mpf.BernoulliRBM, "spin": mpf.SpinRBM}
@@ -160,7 +159,8 @@ def test_annealing_gains_the_same_weights(kind, tau):
     same = (a.states == b.states).all(1)  # a chain that rounding sent elsewhere has another weight
     assert same.mean() > 0.9
     np.testing.assert_allclose(a.log_weights[same], b.log_weights[same], atol=2e-3)
-    np.testing.assert_allclose(a.variances, b.variances, rtol=1e-2, atol=1e-6)
+    if same.all():
+        np.testing.assert_allclose(a.variances, b.variances, rtol=1e-2, atol=1e-6)
 
 
 @needs_library
@@ -292,8 +292,6 @@ def test_a_fit_uses_the_kernels_it_is_told_to(monkeypatch):
     monkeypatch.setenv("MINPROBFLOW_KERNELS", "xla")
     mpf.fit(model, rows, "cd", epochs=1, callbacks=[lambda epoch: seen.append(native.on()) or None], progress=False)
     assert seen == [True, False, True, False]
-    with pytest.raises(mpf.InputError, match="auto, native"):
-        mpf.fit(model, rows, "cd", epochs=1, kernels="fast")
 
 
 @needs_library

@@ -30,6 +30,7 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    warnings.simplefilter("always", UserWarning)  # Python would say the same only once
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
 
 

@@ -33,12 +33,12 @@ def from_log_partition(model: Model, data: object, log_z: Estimate) -> Estimate:
     )
 
 
-def free_energies(model: Model, data: object) -> Float[np.ndarray, " n"]:
+def free_energies(model: Model, rows: object) -> Float[np.ndarray, " n"]:
     """F of every row, in double precision, in bounded memory."""
-    rows = as_model(model, finite=True).space.check(data, "rows")
+    checked = as_model(model, finite=True).space.check(rows, "rows")
     with double_precision():
         model = as_float64(model)
-        return np.concatenate([np.asarray(_free_energy(model, jnp.asarray(rows[i : i + ROWS]))) for i in range(0, len(rows), ROWS)])
+        return np.concatenate([np.asarray(_free_energy(model, jnp.asarray(checked[i : i + ROWS]))) for i in range(0, len(checked), ROWS)])
 
 
 _free_energy = jax.jit(lambda model, rows: model.free_energy(rows))

@@ -106,7 +106,7 @@ def fields(layer: Layer, x: Float[Array, "*batch D"], weights: Float[Array, "F G
 
 def block_gibbs(model: object) -> Draw | None:
     """Block Gibbs sampling by a compiled kernel."""
-    if not _has_bits(model) or not native.suits(model.weights):
+    if not _is_rbm_of_bits(model) or not native.suits(model.weights):
         return None
     bits, (a, c) = _as_bits(model), BITS[type(model.visible)]
     return lambda key, v, steps=None: a * native.gibbs(key, (v - c) / a, *bits[:3], steps) + c
@@ -130,7 +130,7 @@ def swept(model: FastHeatBath, key: Key[Array, ""], v: Float[Array, "chains D"],
 
 def path(model: object) -> Path | None:
     """Annealing by a compiled kernel."""
-    if not _has_bits(model) or not native.suits(model.weights):
+    if not _is_rbm_of_bits(model) or not native.suits(model.weights):
         return None
     bits, (a, c) = _as_bits(model), BITS[type(model.visible)]
 
@@ -165,6 +165,13 @@ def sums(model: object) -> Sums | None:
         lambda slabs: rbm_sums.log_sums(weights, visible, hidden, slabs) - constant,
         lambda: rbm_sums.log_partition(weights, visible, hidden) - constant,
     )
+
+
+def _is_rbm_of_bits(model: object) -> TypeGuard[TwoLayers]:
+    """Whether the kernels sample it as it samples itself: a subclass may do that in another way."""
+    from .rbm import RBM
+
+    return type(model) is RBM and _has_bits(model)
 
 
 def _has_bits(model: object) -> TypeGuard[TwoLayers]:

@@ -135,7 +135,7 @@ void product(const float* x, Matrix weights, long from, long to, float* out) {
 
 void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out) {
   const long n = g.rows, h = g.columns, width = padded(h), columns = to - from;
-  Scratch scratch(Scratch::of(width, 4) * 3 + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, 8));
+  Scratch scratch(Scratch::of(width, 4) * 3 + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, 8) + Scratch::of(columns + LANES, 4) * 2);
   const Rows rows = rows_of(g, scratch.take<float>(width));
   float* zeros = scratch.take<float>(width);
   float* sums = scratch.take<float>(width);
@@ -143,13 +143,13 @@ void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out
   int32_t* examples = scratch.take<int32_t>(columns * n);
   float* factors = scratch.take<float>(columns * n);
   long* counts = scratch.take<long>(columns);
+  const Terms found = {scratch.take<int32_t>(columns + LANES), scratch.take<float>(columns + LANES), 0};
   memset(counts, 0, columns * sizeof(long));
   for (long b = 0; b < n; b++) {  // the examples in which a unit is not zero, by unit
-    const float* row = x + b * n_rows + from;
-    for (long i = 0; i < columns; i++) {
-      const long place = i * n + counts[i];
-      examples[place] = int32_t(b), factors[place] = row[i];
-      counts[i] += row[i] != 0;
+    const Terms set = nonzeros(x + b * n_rows + from, columns, found);
+    for (long t = 0; t < set.n; t++) {
+      const long i = set.row[t], place = i * n + counts[i]++;
+      examples[place] = int32_t(b), factors[place] = set.factor[t];
     }
   }
   for (long i = 0; i < columns; i++) {
@@ -159,17 +159,32 @@ void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out
   }
 }
 
+// Exchanges the off-diagonal quarters of all 2S x 2S squares: with S = 1, 2, 4, ... a square of vectors is transposed.
+template <int S>
+INLINE void exchange(Floats* rows) {
+  Ints upper, lower;
+  for (int l = 0; l < LANES; l++) upper[l] = l & S ? LANES + l - S : l, lower[l] = l & S ? LANES + l : l + S;
+  for (int i = 0; i < LANES; i++) {
+    if (i & S) continue;
+    const Floats a = rows[i], b = rows[i + S];
+    rows[i] = __builtin_shuffle(a, b, upper), rows[i + S] = __builtin_shuffle(a, b, lower);
+  }
+}
+
 void transpose(Matrix m, long from, long to, float* out, long stride) {
-  constexpr long TILE = 16;
-  for (long j = 0; j < m.columns; j += TILE)
-    for (long i = from; i < to; i += TILE) {
-      const long rows = to - i < TILE ? to - i : TILE, columns = m.columns - j < TILE ? m.columns - j : TILE;
-      if (rows == TILE && columns == TILE) {
-        for (long b = 0; b < TILE; b++)
-          for (long a = 0; a < TILE; a++) out[(j + b) * stride + i + a] = m.at[(i + a) * m.columns + j + b];
+  for (long j = 0; j < m.columns; j += LANES)
+    for (long i = from; i < to; i += LANES) {
+      const long height = to - i < LANES ? to - i : LANES, width = m.columns - j < LANES ? m.columns - j : LANES;
+      if (height == LANES && width == LANES) {
+        Floats rows[LANES];
+        for (int a = 0; a < LANES; a++) rows[a] = load<Floats>(m.at + (i + a) * m.columns + j);
+        exchange<1>(rows), exchange<2>(rows);
+        if constexpr (LANES > 4) exchange<4>(rows);
+        if constexpr (LANES > 8) exchange<8>(rows);
+        for (int b = 0; b < LANES; b++) store(out + (j + b) * stride + i, rows[b]);
       } else {
-        for (long b = 0; b < columns; b++)
-          for (long a = 0; a < rows; a++) out[(j + b) * stride + i + a] = m.at[(i + a) * m.columns + j + b];
+        for (long b = 0; b < width; b++)
+          for (long a = 0; a < height; a++) out[(j + b) * stride + i + a] = m.at[(i + a) * m.columns + j + b];
       }
     }
   if (to == m.rows)
