@@ -2,6 +2,9 @@
 
 import ast
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,16 @@ def test_every_mutation_names_tests_that_exist():
         for part in mutation.tests.split():
             file, _, name = part.partition("::")
             assert not name or name.split("[")[0] in functions[file], f"{mutation.name}: there is no test {part}"
+
+
+def test_every_mutation_names_parameters_that_exist():
+    """A test that is not found fails the baseline of all others of its file."""
+    named = {part for mutation in MUTATIONS for part in shlex.split(mutation.tests) if "[" in part}
+    files = sorted({part.split("::")[0] for part in named})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-o", "addopts=", "-q", "-p", "no:cacheprovider", *files]
+    out = subprocess.run(command, check=False, cwd=run.ROOT, capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0, out.stdout[-2000:]
+    assert named - set(out.stdout.splitlines()) == set()
 
 
 def test_there_are_many_and_of_all_packages():
