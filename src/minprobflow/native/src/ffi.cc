@@ -84,7 +84,7 @@ mpf::Matrix matrix(Numbers& x) { return {x.typed_data(), x.dimensions()[0], x.di
 ffi::Error wrong(const std::string& what) { return ffi::Error(ffi::ErrorCode::kInvalidArgument, what); }
 
 // so many rows in a chunk that there is work for the threads, whatever their number
-constexpr long PRODUCT_CHUNK = 10, OUTER_CHUNK = 56, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 4;
+constexpr long PRODUCT_CHUNK = 10, OUTER_CHUNK = 56, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 25;
 
 ffi::Error product(ffi::ThreadPool pool, Numbers x, Numbers weights, Result out) {
   if (!is_matrix(x) || !is_matrix(weights) || x.dimensions()[1] != weights.dimensions()[0]) return wrong("product: shapes do not fit");

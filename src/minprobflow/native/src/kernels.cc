@@ -20,6 +20,8 @@ using mpf::Sites;
 
 // bytes that stay in the cache next to a core
 constexpr long CACHE = 512 * 1024;
+// share of all rows from which on a dense product is faster
+constexpr float DENSE = 0.3f;
 // steps after which fields are summed again from scratch, so that rounding errors do not pile up
 constexpr uint32_t RENEWED = 128;
 
@@ -64,10 +66,48 @@ constexpr AddTile ADD_TILE[] = {nullptr,      add_tile<1>,  add_tile<2>,  add_ti
                                 add_tile<6>,  add_tile<7>,  add_tile<8>,  add_tile<9>,  add_tile<10>, add_tile<11>,
                                 add_tile<12>, add_tile<13>, add_tile<14>, add_tile<15>, add_tile<16>};
 
+// The same for MPF_BLOCK chains, with all rows: a row that is loaded serves them all. `factors` has a row for each chain.
+template <int WIDE>
+void add_all_rows(const Rows& rows, const float* factors, long stride, long column, const float* from, long from_stride, float* to) {
+  Floats sums[MPF_BLOCK][WIDE];
+  for (int c = 0; c < MPF_BLOCK; c++)
+    for (int t = 0; t < WIDE; t++) sums[c][t] = load<Floats>(from + c * from_stride + column + t * LANES);
+  for (long i = 0; i < rows.n; i++) {
+    const float* row = rows[i] + column;
+    asm("" : "+r"(row));
+    Floats part[WIDE];
+    for (int t = 0; t < WIDE; t++) part[t] = load<Floats>(row + t * LANES);
+    for (int c = 0; c < MPF_BLOCK; c++) {
+      const Floats factor = all(factors[c * stride + i]);
+      for (int t = 0; t < WIDE; t++) sums[c][t] += factor * part[t];
+    }
+  }
+  for (int c = 0; c < MPF_BLOCK; c++)
+    for (int t = 0; t < WIDE; t++) store(to + c * rows.width + column + t * LANES, sums[c][t]);
+}
+
+// to = from + sum of factor x row, where chains need so many rows that a dense product is faster
+void add_most_rows(const Rows& rows, const Terms* terms, const float* from, long from_stride, float* to, float* factors) {
+  const long stride = padded(rows.n), vectors = rows.width / LANES;
+  memset(factors, 0, MPF_BLOCK * stride * sizeof(float));
+  for (int c = 0; c < MPF_BLOCK; c++)
+    for (long i = 0; i < terms[c].n; i++) factors[c * stride + terms[c].row[i]] = terms[c].factor[i];
+  long v = 0;
+  for (; v + MPF_WIDE <= vectors; v += MPF_WIDE) add_all_rows<MPF_WIDE>(rows, factors, stride, v * LANES, from, from_stride, to);
+  for (; v < vectors; v++) add_all_rows<1>(rows, factors, stride, v * LANES, from, from_stride, to);
+}
+
 // to = from + sum of factor x row, for some chains; all of padded width, and `to` may be `from`
 //
 // Tiles are so narrow that their part of all rows fits the cache: a row that several chains need is fetched once.
-void add_rows(const Rows& rows, const Terms* terms, long chains, const float* from, long from_stride, float* to) {
+void add_rows(const Rows& rows, const Terms* terms, long chains, const float* from, long from_stride, float* to, float* factors = nullptr) {
+  for (; factors != nullptr && chains >= MPF_BLOCK; chains -= MPF_BLOCK) {
+    long needed = 0;
+    for (int c = 0; c < MPF_BLOCK; c++) needed += terms[c].n;
+    if (needed < DENSE * MPF_BLOCK * rows.n) break;
+    add_most_rows(rows, terms, from, from_stride, to, factors);
+    terms += MPF_BLOCK, from += MPF_BLOCK * from_stride, to += MPF_BLOCK * rows.width;
+  }
   const long fitting = CACHE / (rows.n * LANES * long(sizeof(float)));
   const long most = fitting < 4 ? 4 : fitting < MPF_TILE ? fitting : MPF_TILE;
   const long vectors = rows.width / LANES, tiles = (vectors + most - 1) / most;
@@ -118,45 +158,58 @@ Terms nonzeros(const float* x, long n, Terms terms) {
   return terms;
 }
 
+// Sums for some rows of a result, MPF_BLOCK at a time.
+struct Block {
+  float *zeros, *sums, *factors;
+  Terms terms[MPF_BLOCK];
+
+  static size_t bytes(long width, long n) {
+    return Scratch::of(width, 4) * (1 + MPF_BLOCK) + Scratch::of(padded(n), 4) * 3 * MPF_BLOCK;
+  }
+  Block(Scratch& scratch, long width, long n)
+      : zeros(scratch.take<float>(width)), sums(scratch.take<float>(MPF_BLOCK * width)), factors(scratch.take<float>(MPF_BLOCK * padded(n))) {
+    memset(zeros, 0, width * sizeof(float));
+    for (Terms& of : terms) of = {scratch.take<int32_t>(padded(n)), scratch.take<float>(padded(n)), 0};
+  }
+  // the first `count` sums, as rows of `out`
+  void write(const Rows& rows, const Terms* of, long count, long h, float* out) {
+    add_rows(rows, of, count, zeros, 0, sums, factors);
+    for (long c = 0; c < count; c++) memcpy(out + c * h, sums + c * rows.width, h * sizeof(float));
+  }
+};
+
 void product(const float* x, Matrix weights, long from, long to, float* out) {
   const long d = weights.rows, h = weights.columns, width = padded(h);
-  Scratch scratch(Scratch::of(width, 4) * 3 + Scratch::of(d + LANES, 4) * 2);
+  Scratch scratch(Scratch::of(width, 4) + Block::bytes(width, d) + 1024);
   const Rows rows = rows_of(weights, scratch.take<float>(width));
-  float* zeros = scratch.take<float>(width);
-  float* sums = scratch.take<float>(width);
-  memset(zeros, 0, width * sizeof(float));
-  Terms terms = {scratch.take<int32_t>(d + LANES), scratch.take<float>(d + LANES), 0};
-  for (long b = from; b < to; b++) {
-    terms = nonzeros(x + b * d, d, terms);
-    add_rows(rows, &terms, 1, zeros, 0, sums);
-    memcpy(out + b * h, sums, h * sizeof(float));
+  Block block(scratch, width, d);
+  for (long b = from; b < to; b += MPF_BLOCK) {
+    const long count = to - b < MPF_BLOCK ? to - b : MPF_BLOCK;
+    for (long c = 0; c < count; c++) block.terms[c] = nonzeros(x + (b + c) * d, d, block.terms[c]);
+    block.write(rows, block.terms, count, h, out + b * h);
   }
 }
 
 void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out) {
   const long n = g.rows, h = g.columns, width = padded(h), columns = to - from;
-  Scratch scratch(Scratch::of(width, 4) * 3 + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, 8) + Scratch::of(columns + LANES, 4) * 2);
+  Scratch scratch(Scratch::of(width, 4) + Block::bytes(width, n) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
+                  Scratch::of(padded(columns), 4) * 2 + 1024);
   const Rows rows = rows_of(g, scratch.take<float>(width));
-  float* zeros = scratch.take<float>(width);
-  float* sums = scratch.take<float>(width);
-  memset(zeros, 0, width * sizeof(float));
+  Block block(scratch, width, n);
   int32_t* examples = scratch.take<int32_t>(columns * n);
   float* factors = scratch.take<float>(columns * n);
-  long* counts = scratch.take<long>(columns);
-  const Terms found = {scratch.take<int32_t>(columns + LANES), scratch.take<float>(columns + LANES), 0};
-  memset(counts, 0, columns * sizeof(long));
-  for (long b = 0; b < n; b++) {  // the examples in which a unit is not zero, by unit
+  Terms* by_unit = scratch.take<Terms>(columns);  // the examples in which a unit is not zero
+  for (long i = 0; i < columns; i++) by_unit[i] = {examples + i * n, factors + i * n, 0};
+  const Terms found = {scratch.take<int32_t>(padded(columns)), scratch.take<float>(padded(columns)), 0};
+  for (long b = 0; b < n; b++) {
     const Terms set = nonzeros(x + b * n_rows + from, columns, found);
     for (long t = 0; t < set.n; t++) {
-      const long i = set.row[t], place = i * n + counts[i]++;
-      examples[place] = int32_t(b), factors[place] = set.factor[t];
+      Terms& unit = by_unit[set.row[t]];
+      unit.row[unit.n] = int32_t(b), unit.factor[unit.n++] = set.factor[t];
     }
   }
-  for (long i = 0; i < columns; i++) {
-    const Terms terms = {examples + i * n, factors + i * n, counts[i]};
-    add_rows(rows, &terms, 1, zeros, 0, sums);
-    memcpy(out + (from + i) * h, sums, h * sizeof(float));
-  }
+  for (long i = 0; i < columns; i += MPF_BLOCK)
+    block.write(rows, by_unit + i, columns - i < MPF_BLOCK ? columns - i : MPF_BLOCK, h, out + (from + i) * h);
 }
 
 // Exchanges the off-diagonal quarters of all 2S x 2S squares: with S = 1, 2, 4, ... a square of vectors is transposed.
@@ -263,7 +316,8 @@ void draw(const Layer& layer, long chain, long number, Key key, float beta) {
 
 // The fields of `to` in all chains, from the bits of `of` alone. Where most chains agree, the rows that most of them have are summed
 // once, and each chain adds what it differs in.
-void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, uint64_t* majority, float* common, Terms* terms) {
+void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, uint64_t* majority, float* common, Terms* terms,
+                float* factors) {
   memset(counts, 0, of.words * 64 * sizeof(int32_t));
   for (long c = 0; c < chains; c++)
     for (long w = 0; w < of.words; w++)
@@ -285,19 +339,20 @@ void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, 
     }
   add_rows(of.rows, terms, 1, to.bias, 0, common);
   for (long c = 0; c < chains; c++) terms[c] = differences(of.bits + c * of.words, majority, of.words, terms[c]);
-  add_rows(of.rows, terms, chains, common, 0, to.fields);
+  add_rows(of.rows, terms, chains, common, 0, to.fields, factors);
 }
 
 // draw one layer of all chains; then, unless all fields are to be summed again, correct those of the other layer
 template <bool ALL_ROUNDS, bool ON_PATH>
-void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms* terms) {
+void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms* terms,
+            float* factors) {
   for (long c = 0; c < chains; c++) {
     uint64_t* bits = layer.bits + c * layer.words;
     if (correct) memcpy(before, bits, layer.words * sizeof(uint64_t));
     draw<ALL_ROUNDS, ON_PATH>(layer, c, first + c, key, beta);
     if (correct) terms[c] = differences(bits, before, layer.words, terms[c]);
   }
-  if (correct) add_rows(layer.rows, terms, chains, other.fields, other.width, other.fields);
+  if (correct) add_rows(layer.rows, terms, chains, other.fields, other.width, other.fields, factors);
 }
 
 // sum over the hidden units of softplus(logit at `to`) - softplus(logit at `from`), with one logarithm for all factors of a lane
@@ -341,7 +396,7 @@ template <bool ALL_ROUNDS, bool ON_PATH>
 void gibbs_group(const Chains& work, long from, long to) {
   const long d = work.weights.rows, h = work.weights.columns, chains = to - from;
   const long dp = padded(d), hp = padded(h), dw = (d + 63) / 64, hw = (h + 63) / 64, words = dw > hw ? dw : hw;
-  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + 2 * chains) + 4096);
+  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + MPF_BLOCK + 2 * chains) + 4096);
   const Rows weights = rows_of(work.weights, scratch.take<float>(hp));
   const Rows transposed = {work.transposed, h, dp, dp, -1, nullptr};
   const Layer visible = {d, dp, dw, scratch.take<uint64_t>(chains * dw), scratch.take<float>(chains * dp),
@@ -352,6 +407,7 @@ void gibbs_group(const Chains& work, long from, long to) {
   int32_t* counts = scratch.take<int32_t>(64 * words);
   float* common = scratch.take<float>(64 * words);
   float* slope = scratch.take<float>(dp);
+  float* factors = scratch.take<float>(MPF_BLOCK * 64 * words);
   Terms terms[GROUP];
   for (long c = 0; c < chains; c++) terms[c] = {scratch.take<int32_t>(64 * words), scratch.take<float>(64 * words), 0};
   for (long i = 0; ON_PATH && i < dp; i++) slope[i] = visible.bias[i] - visible.base[i];
@@ -361,15 +417,15 @@ void gibbs_group(const Chains& work, long from, long to) {
     const uint32_t done = step - work.first;
     const bool renew = done % RENEWED == 0, renew_next = (done + 1) % RENEWED == 0 || step + 1 == work.last;
     const Key key = key_of(work, step);
-    if (renew) sum_fields(visible, hidden, chains, counts, before, common, terms);
+    if (renew) sum_fields(visible, hidden, chains, counts, before, common, terms, factors);
     const float beta = ON_PATH ? work.betas[done + 1] : 1.0f;
     for (long c = 0; ON_PATH && c < chains; c++) {
       const float last = work.betas[done];
       work.gains[done * work.chains + from + c] = (beta - last) * visible_gain(visible, slope, c) + hidden_gain(hidden, c, last, beta);
     }
-    redraw<ALL_ROUNDS, ON_PATH>(hidden, visible, chains, from, subkey(key, 0), beta, !renew, before, terms);
-    if (renew) sum_fields(hidden, visible, chains, counts, before, common, terms);
-    redraw<ALL_ROUNDS, ON_PATH>(visible, hidden, chains, from, subkey(key, 1), beta, !renew_next, before, terms);
+    redraw<ALL_ROUNDS, ON_PATH>(hidden, visible, chains, from, subkey(key, 0), beta, !renew, before, terms, factors);
+    if (renew) sum_fields(hidden, visible, chains, counts, before, common, terms, factors);
+    redraw<ALL_ROUNDS, ON_PATH>(visible, hidden, chains, from, subkey(key, 1), beta, !renew_next, before, terms, factors);
   }
   for (long c = 0; c < chains; c++) unpack(visible.bits + c * dw, d, work.drawn + (from + c) * d);
 }

@@ -15,12 +15,18 @@
 #if defined(__AVX512F__)
 #define MPF_LANES 16
 #define MPF_TILE 16  // vectors of a sum that are kept in registers
+#define MPF_BLOCK 5  // chains that are summed together where many rows are needed,
+#define MPF_WIDE 4   // and their vectors
 #elif defined(__AVX2__)
 #define MPF_LANES 8
 #define MPF_TILE 12
+#define MPF_BLOCK 5
+#define MPF_WIDE 2
 #else
 #define MPF_LANES 4
 #define MPF_TILE 12
+#define MPF_BLOCK 5
+#define MPF_WIDE 2
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
