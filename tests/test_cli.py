@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 
@@ -125,6 +126,17 @@ def test_bad_input_ends_with_2_and_one_sentence(files, capsys, arguments, messag
     code, out, err = run(capsys, "evaluate", *arguments)
     assert code == 2 and out == ""
     assert message in err and err.startswith("error: ") and err.count("\n") == 1
+
+
+def test_programs_of_an_earlier_process_give_the_same_figures(files):
+    """Commands keep compiled programs between runs. Those that JAX 0.6.0 read back gave other samples."""
+    command = [sys.executable, "-m", "minprobflow", "evaluate", "model.safetensors", "--data", "rows.npy", "--method", "csl", "--json"]
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(files / "compiled")}
+    runs = [
+        subprocess.run([*command, "--chains", "200", "--samples", "20"], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert any((files / "compiled").iterdir()) and runs[0].stdout == runs[1].stdout
 
 
 def test_nan_weights_end_with_2(files, capsys):

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -303,3 +305,27 @@ def test_exact_gradients_agree_to_double_precision(n_visible, n_hidden, scale):
     assert value == pytest.approx(wanted, rel=1e-14)
     for a, b in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_the_kernels_stay_within_their_arrays(tmp_path):
+    """Every kernel on odd sizes, under the address and undefined-behaviour sanitizers."""
+    sources = pathlib.Path(native.__file__).parent / "src"
+    program, here = tmp_path / "kernels", pathlib.Path(__file__).with_name("sanitized_kernels.cc")
+    build = [
+        "c++",
+        "-std=c++17",
+        "-O1",
+        "-march=native",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover",
+        "-Wno-psabi",
+        f"-I{sources}",
+    ]
+    build += ['-DMPF_NAME="here"', "-DMPF_TABLE=portable_kernels", str(sources / "kernels.cc"), str(here), "-o", str(program)]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    if done.returncode and "asan" in done.stderr:
+        pytest.skip("the compiler has no sanitizers")
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "ok\n"

@@ -2,8 +2,8 @@
 //
 // States are bits: a product of bits with a matrix is a sum of a few of its rows, and after a sampling step the next
 // product is the last one corrected by the rows of the units that flipped. Sums are kept in registers, a tile of columns
-// at a time. Rows are read to the end of their last vector, so the matrices that the kernels make have padded rows; the
-// caller's weights have not, and only their very last row needs a padded copy.
+// at a time. Rows are read to the end of their last vector, so the matrices that the kernels make have padded rows; of the
+// caller's weights the last rows are copied.
 
 #include "kernels.h"
 
@@ -25,20 +25,29 @@ constexpr float DENSE = 0.3f;
 // steps after which fields are summed again from scratch, so that rounding errors do not pile up
 constexpr uint32_t RENEWED = 128;
 
-// The rows of a matrix; the last one elsewhere, so that it can be read beyond its end.
+// The rows of a matrix; the last ones in padded copies, where reading to the end of the last vector would leave the matrix.
 struct Rows {
   const float* at;
-  long n, stride, width, last;  // width: padded
-  const float* last_row;
+  long n, stride, width;  // width: padded
+  long first_copied;
+  const float* copies;
 
-  const float* operator[](long i) const { return i == last ? last_row : at + i * stride; }
+  const float* operator[](long i) const { return i < first_copied ? at + i * stride : copies + (i - first_copied) * width; }
 };
 
-Rows rows_of(Matrix m, float* last_row) {
-  const long width = padded(m.columns), last = m.rows - 1;
-  memset(last_row, 0, width * sizeof(float));
-  memcpy(last_row, m.at + last * m.columns, m.columns * sizeof(float));
-  return {m.at, m.rows, m.columns, width, last, last_row};
+long n_copied(Matrix m) {
+  const long beyond = (padded(m.columns) - m.columns + m.columns - 1) / m.columns;
+  return beyond < m.rows ? beyond : m.rows;
+}
+
+Rows rows_of(Matrix m, float* copies) {
+  const long width = padded(m.columns), first = m.rows - n_copied(m);
+  for (long i = first; i < m.rows; i++) {
+    float* copy = copies + (i - first) * width;
+    memset(copy, 0, width * sizeof(float));
+    memcpy(copy, m.at + i * m.columns, m.columns * sizeof(float));
+  }
+  return {m.at, m.rows, m.columns, width, first, copies};
 }
 
 // Which rows are added, and how often.
@@ -180,8 +189,8 @@ struct Block {
 
 void product(const float* x, Matrix weights, long from, long to, float* out) {
   const long d = weights.rows, h = weights.columns, width = padded(h);
-  Scratch scratch(Scratch::of(width, 4) + Block::bytes(width, d) + 1024);
-  const Rows rows = rows_of(weights, scratch.take<float>(width));
+  Scratch scratch(Scratch::of(n_copied(weights) * width, 4) + Block::bytes(width, d) + 1024);
+  const Rows rows = rows_of(weights, scratch.take<float>(n_copied(weights) * width));
   Block block(scratch, width, d);
   for (long b = from; b < to; b += MPF_BLOCK) {
     const long count = to - b < MPF_BLOCK ? to - b : MPF_BLOCK;
@@ -192,9 +201,9 @@ void product(const float* x, Matrix weights, long from, long to, float* out) {
 
 void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out) {
   const long n = g.rows, h = g.columns, width = padded(h), columns = to - from;
-  Scratch scratch(Scratch::of(width, 4) + Block::bytes(width, n) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
+  Scratch scratch(Scratch::of(n_copied(g) * width, 4) + Block::bytes(width, n) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
                   Scratch::of(padded(columns), 4) * 2 + 1024);
-  const Rows rows = rows_of(g, scratch.take<float>(width));
+  const Rows rows = rows_of(g, scratch.take<float>(n_copied(g) * width));
   Block block(scratch, width, n);
   int32_t* examples = scratch.take<int32_t>(columns * n);
   float* factors = scratch.take<float>(columns * n);
@@ -396,9 +405,10 @@ template <bool ALL_ROUNDS, bool ON_PATH>
 void gibbs_group(const Chains& work, long from, long to) {
   const long d = work.weights.rows, h = work.weights.columns, chains = to - from;
   const long dp = padded(d), hp = padded(h), dw = (d + 63) / 64, hw = (h + 63) / 64, words = dw > hw ? dw : hw;
-  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + MPF_BLOCK + 2 * chains) + 4096);
-  const Rows weights = rows_of(work.weights, scratch.take<float>(hp));
-  const Rows transposed = {work.transposed, h, dp, dp, -1, nullptr};
+  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + MPF_BLOCK + 2 * chains) +
+                  Scratch::of(n_copied(work.weights) * hp, 4) + 4096);
+  const Rows weights = rows_of(work.weights, scratch.take<float>(n_copied(work.weights) * hp));
+  const Rows transposed = {work.transposed, h, dp, dp, h, nullptr};
   const Layer visible = {d, dp, dw, scratch.take<uint64_t>(chains * dw), scratch.take<float>(chains * dp),
                          padded_copy(work.visible_bias, d, scratch), padded_copy(work.visible_base, d, scratch), weights};
   const Layer hidden = {h, hp, hw, scratch.take<uint64_t>(chains * hw), scratch.take<float>(chains * hp),
@@ -516,8 +526,10 @@ INLINE bool is_held(const Sites& work, long chain, long site) {
 
 void ising(const Sites& work, long from, long to) {
   const long n = work.size, width = padded(n), chains = to - from;
-  Scratch scratch(Scratch::of(width, 4) * 6 + Scratch::of(width, 8) + Scratch::of(chains * width, 8));
-  const Rows rows = rows_of({work.couplings, n, n}, scratch.take<float>(width));
+  const Matrix couplings = {work.couplings, n, n};
+  Scratch scratch(Scratch::of(width, 4) * 6 + Scratch::of(width, 8) + Scratch::of(chains * width, 4) * 2 +
+                  Scratch::of(n_copied(couplings) * width, 4));
+  const Rows rows = rows_of(couplings, scratch.take<float>(n_copied(couplings) * width));
   const float* bias = padded_copy(work.fields, n, scratch);
   float* limits = scratch.take<float>(width);
   Key* keys = scratch.take<Key>(width);
@@ -550,9 +562,10 @@ void ising(const Sites& work, long from, long to) {
 
 void potts(const Sites& work, long from, long to) {
   const long n = work.size, q = work.values, all_values = n * q, width = padded(all_values), qp = padded(q), chains = to - from;
-  Scratch scratch(Scratch::of(width + qp, 4) * 4 + Scratch::of(padded(n), 4) * 4 + Scratch::of(padded(n), 8) + Scratch::of(qp, 4) * 2 +
+  const Matrix couplings = {work.couplings, all_values, all_values};
+  Scratch scratch(Scratch::of(n_copied(couplings) * width, 4) + Scratch::of(width + qp, 4) * 4 + Scratch::of(padded(n), 4) * 4 + Scratch::of(padded(n), 8) + Scratch::of(qp, 4) * 2 +
                   Scratch::of(chains, 4 * (width + qp)) + Scratch::of(chains * n, 4));
-  const Rows rows = rows_of({work.couplings, all_values, all_values}, scratch.take<float>(width));
+  const Rows rows = rows_of(couplings, scratch.take<float>(n_copied(couplings) * width));
   const float* bias = padded_copy(work.fields, all_values, scratch);
   float* limits = scratch.take<float>(padded(n));
   Key* keys = scratch.take<Key>(padded(n));
