@@ -33,6 +33,7 @@
 
 static constexpr int LANES = MPF_LANES;
 typedef float Floats __attribute__((vector_size(4 * MPF_LANES)));
+typedef double Doubles __attribute__((vector_size(4 * MPF_LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * MPF_LANES)));
 typedef uint32_t Words __attribute__((vector_size(4 * MPF_LANES)));
 
@@ -81,6 +82,12 @@ INLINE uint64_t mask(Ints on) {
 INLINE float sum(Floats x) {
   float total = 0;
   for (int i = 0; i < LANES; i++) total += x[i];
+  return total;
+}
+
+INLINE double sum(Doubles x) {
+  double total = 0;
+  for (int i = 0; i < LANES / 2; i++) total += x[i];
   return total;
 }
 
