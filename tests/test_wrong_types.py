@@ -147,7 +147,7 @@ def test_use_after_a_fork_is_an_error_and_no_hang():
         (lambda: mpf.runs.evaluate(mpf.BernoulliRBM.init(0, 3, 2), {}), "parts is a value of type dict: pass rows by the name"),
         (lambda: mpf.train_run(mpf.Config(), show=lambda epoch: None), "show is a function of other arguments .*an Epoch and a Look"),
         (lambda: mpf.train_run(mpf.Config(), start=lambda key: "rbm"), r"start\(key\) is 'rbm': pass a model"),
-        (lambda: mpf.train_run(mpf.Config(), __file__), "a file is in its place"),
+        (lambda: mpf.train_run(mpf.Config(), __file__), "a file is in the place of the folder"),
         (lambda: mpf.log_partition(mpf.BernoulliRBM.init(0, 3, 2), progress=lambda: None), "progress is a function of other arguments"),
         (lambda: mpf.sklearn.RBM(n_iter=1, verbose="loud").fit(np.eye(10)), "verbose='loud'"),
         (

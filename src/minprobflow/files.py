@@ -40,7 +40,7 @@ def make_folder(path: Path) -> None:
     except RecursionError as problem:
         raise InputError(f"the path of the output has {len(path.parts):,} parts: choose a shorter one") from problem
     except (FileExistsError, NotADirectoryError) as problem:
-        raise InputError(f"{path} cannot be made a folder, since a file is in its place: choose another path") from problem
+        raise InputError(f"{path} cannot be written to, since a file is in the place of the folder: choose another path") from problem
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
