@@ -216,7 +216,7 @@ def test_chains_that_stay_apart_do_not_count_as_mixed():
         (["RUN", "empty"], "not a run folder"),
         (["RUN", "--out", "empty"], "is a folder"),
         (["unborn"], "no best.safetensors yet"),
-        (["RUN", "--out", "file/page.html"], "a file is in its place"),
+        (["RUN", "--out", "file/page.html"], "cannot be written to, since a file"),
     ],
 )
 def test_bad_input_ends_with_one_sentence(runs, tmp_path, capsys, monkeypatch, arguments, message):
