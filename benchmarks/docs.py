@@ -233,7 +233,7 @@ def kernel_sweeps() -> str:
 def kernel_drift() -> str:
     steps = result("kernels")["drift"]
     told = ", ".join(f"{error:.0e} after {int(n):,} steps" for n, error in steps.items())
-    return f"Largest error of a field of the 200-unit model that is only ever corrected: {told}. The kernels sum anew every 128 steps."
+    return f"Largest error of a field of the 200-unit model that is only ever corrected: {told}. The kernels recompute the sums every 128 steps."
 
 
 def refresh() -> str:

@@ -5,7 +5,7 @@ the rows of the units that flipped. The kernels (src/*.cc) do just that. They dr
 both paths give the same states, except where rounding decides.
 """
 
-from .door import CHOICES, Status, chosen, on, status, using
+from .door import CHOICES, Status, chosen, on, path, status, using
 from .kernels import anneal, expectations, gibbs, product, suits, sweeps
 
-__all__ = ["CHOICES", "Status", "anneal", "chosen", "expectations", "gibbs", "on", "product", "status", "suits", "sweeps", "using"]
+__all__ = ["CHOICES", "Status", "anneal", "chosen", "expectations", "gibbs", "on", "path", "product", "status", "suits", "sweeps", "using"]

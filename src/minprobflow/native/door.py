@@ -49,11 +49,18 @@ def using(choice: str) -> Iterator[None]:
     ...     on()
     False
     """
-    wanted = arguments.choice("kernels", choice, CHOICES)
-    if wanted == "native" and status("native").path != "native":
-        raise InputError(f"kernels='native', but {status('native').reason}: use kernels='auto'")
-    with _wanted(wanted):
+    path(choice)
+    with _wanted(choice):
         yield
+
+
+def path(choice: str) -> Literal["native", "xla"]:
+    """Where a choice leads; raises if it is none, or asks for kernels that are not there."""
+    wanted = arguments.choice("kernels", choice, CHOICES)
+    found = status(None if wanted == "auto" else wanted)
+    if wanted == "native" and found.path != "native":
+        raise InputError(f"kernels='native', but {found.reason}: use kernels='auto'")
+    return found.path
 
 
 def chosen() -> Choice:

@@ -155,7 +155,12 @@ class Config:
         as_model(model, finite=True)
         self.rule_spec().check(model)
         return dataclasses.replace(
-            self, **plain, learning_rate=self._rate(), centred=self._centred(model), average=self._average(), kernels=self._kernels()
+            self,
+            **plain,
+            learning_rate=self._rate(),
+            centred=self._centred(model),
+            average=self._average(),
+            kernels=native.path(self.kernels),
         )
 
     @property
@@ -194,13 +199,6 @@ class Config:
         if self.average is None or (isinstance(self.average, str) and self.average == "polyak"):
             return None if self.average is None else 1.0
         return number("average", self.average, high=1, above=0, hint='it is a decay such as 0.999, or "polyak"')
-
-    def _kernels(self) -> Literal["native", "xla"]:
-        choice("kernels", self.kernels, native.CHOICES)
-        status = native.status(None if self.kernels == "auto" else self.kernels)
-        if self.kernels == "native" and status.path != "native":
-            raise InputError(f"kernels='native', but {status.reason}: use kernels='auto'")
-        return status.path
 
     def transformation(self) -> optax.GradientTransformationExtraArgs:
         """The gradient transformation (after `checked`)."""
