@@ -449,7 +449,7 @@ def outcome(call):
         return None if _is_of_sklearn(problem) else f"{type(problem).__name__}: {str(problem)[:200]}"
     if isinstance(result, mpf.Estimate):
         return None if np.isfinite(result.value) or result.verdict == "do not trust" else f"{result.value} is {result.verdict}"
-    if isinstance(result, models.Model):
+    if isinstance(result, models.Model | mpf.units.Layer):
         return None  # one with such parameters is refused where it is used
     given = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array | np.ndarray | float)]
     floats = [np.asarray(leaf) for leaf in given if jnp.issubdtype(getattr(leaf, "dtype", float), np.floating)]

@@ -17,6 +17,7 @@ from minprobflow import rules, samplers, specs
 from minprobflow.model_specs import ModelSpec
 from minprobflow.train import Config, fit_settings, run_settings, spec_settings
 from minprobflow.train.checkpoint import state_to_bytes
+from minprobflow.train.config import settings_by_name
 
 ROOT = Path(__file__).parent.parent
 DIGITS = mpf.load_dataset("digits")
@@ -126,6 +127,12 @@ def metadata(path):
     from minprobflow import files
 
     return files.read(path)[1]
+
+
+@pytest.mark.parametrize("values", [None, ["k"], {1: 2}, "k=2"])
+def test_settings_by_name_are_a_dict(values):
+    with pytest.raises(mpf.InputError, match=r"data_options is .*: pass a dict"):
+        settings_by_name(values, "data_options")
 
 
 def test_a_configuration_is_what_its_flat_form_says():

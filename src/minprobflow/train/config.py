@@ -96,7 +96,7 @@ class Config:
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None, source: str = "the settings", **more: object) -> Config:
         """A configuration from settings by name, those of rule and model among them; what cannot work whatever the data is refused."""
-        given = _by_family({**settings_by_name(values, source), **more}, source)
+        given = _by_family({**settings_by_name({} if values is None else values, source), **more}, source)
         config = cls(**{**given.pop(""), **given})
         config.rule_spec()
         if config.model is not None:
@@ -107,7 +107,7 @@ class Config:
     @classmethod
     def read(cls, file: str | None, changes: Mapping[str, object] | None = None) -> Config:
         """A configuration from a TOML file, if any; `changes` that are not None win."""
-        return cls.of(stated(file, settings_by_name(changes, "the changes")), file or "the command line")
+        return cls.of(stated(file, settings_by_name({} if changes is None else changes, "the changes")), file or "the command line")
 
     def flat(self) -> Settings:
         """All settings by name, those of rule and model among them: what `of` takes."""
@@ -270,9 +270,7 @@ def stated(file: str | None, changes: Mapping[str, object]) -> dict[str, object]
 
 
 def settings_by_name(values: object, source: str) -> Mapping[str, object]:
-    """Settings by name, if they are that; none if there are none."""
-    if values is None:
-        return {}
+    """Settings by name, if they are that."""
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         raise InputError(f"{source} is {arguments.shown(values)}: pass a dict of settings by name")
     return values
