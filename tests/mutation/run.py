@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("mutations.toml")
 ENOUGH = 0.95  # share of the mutations that must be killed
 NOT_COPIED = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info")
-NOT_COPIED_FROM_ROOT = ("build", "dist", "runs", "demo-output", "reproduced-models")
+NOT_COPIED_FROM_ROOT = ("build", "dist", "runs", "demo-output", "soak-output", "reproduced-models")
 PRELOADED = ("jax", "jax.numpy", "equinox", "optax", "jaxtyping", "beartype", "scipy.stats", "pytest", "hypothesis")
 
 
