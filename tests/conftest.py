@@ -1,3 +1,4 @@
+import gc
 import itertools
 import os
 import pathlib
@@ -21,6 +22,7 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+gc.set_threshold(50_000, 10, 10)  # to trace makes many objects that live: to look through them every 700 takes a twelfth of the time
 MAPS = 20_000  # a process may have 65,530 memory maps, and compiled programs hold some each: beyond that they crash
 TESTS = itertools.count(1)
 # Checks of types and shapes are about an eighth of the time of tracing. These files trace for long, and call what the conformance suite,
