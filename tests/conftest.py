@@ -1,3 +1,4 @@
+import gc
 import itertools
 import os
 import pathlib
@@ -6,11 +7,12 @@ import re
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # workers and the processes that tests start share what they compile
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parent.parent / ".pytest_cache" / "compiled"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")  # less is compiled as fast as it is written and read
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 os.environ.setdefault("JAX_INCLUDE_FULL_TRACEBACKS_IN_LOCATIONS", "0")  # nobody reads them, and every operation would carry one
 
 import jax
+import jaxtyping
 import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")  # a silent promotion is how uint8 data turn into garbage
@@ -20,8 +22,15 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+gc.set_threshold(50_000, 10, 10)  # to trace makes many objects that live: to look through them every 700 takes a twelfth of the time
 MAPS = 20_000  # a process may have 65,530 memory maps, and compiled programs hold some each: beyond that they crash
 TESTS = itertools.count(1)
+# Checks of types and shapes are about an eighth of the time of tracing. These files trace for long, and call what the conformance suite,
+# the doctests and the other files call with checks.
+UNCHECKED = re.compile(
+    r"test_(ais|convex|convex_potts|digests|exact|flips|gaussian_rbm|ising|likelihood|native|particle_rules|potts|rates|readme|recovery"
+    r"|samplers|settings_of_jax|tempered_rules|units)\.py"
+)
 
 
 def pytest_configure(config):
@@ -48,6 +57,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (group := _group(item)):
             item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    jaxtyping.config.update("jaxtyping_disable", UNCHECKED.fullmatch(item.path.name) is not None)
 
 
 def _group(item):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -36,8 +38,19 @@ def square(model):
 SQUARE = {name: square(model) for name, model in MODELS.items() if name in FIRST and isinstance(model, mpf.RBM)}
 
 
+@partial(jax.jit, static_argnums=0)
+def _states(space):
+    return space.states(jnp.arange(space.n_states))
+
+
 def all_states(model):
-    return model.space.states(jnp.arange(model.space.n_states))
+    return _states(model.space)
+
+
+@jax.jit
+def free_energy(model, v):
+    """F(v) as one compiled program: a model's operations one by one are a dozen, each compiled for each shape."""
+    return model.free_energy(v)
 
 
 def some_states(model):
@@ -45,9 +58,24 @@ def some_states(model):
     return all_states(model) if isinstance(model.space, Discrete) else jnp.asarray(draw(model, 40)).astype(float)
 
 
+@jax.jit
+def visible_logits(model, h):
+    return model.visible_logits(h)
+
+
+@jax.jit
+def base(model, means):
+    return model.base(jnp.asarray(means, jnp.float32))
+
+
+@jax.jit
+def between(model, base, beta):
+    return model.between(base, jnp.asarray(beta, jnp.float32))
+
+
 def probabilities(model):
     """p(v) by brute force, in float64."""
-    log_p = -np.asarray(model.free_energy(all_states(model)), np.float64)
+    log_p = -np.asarray(free_energy(model, all_states(model)), np.float64)
     p = np.exp(log_p - log_p.max())
     return p / p.sum()
 
@@ -82,7 +110,7 @@ class Mixture:
     def __init__(self, model, held=None):
         """`held` gives the values of some (Gaussian) units: then it is p(v | those), which do not vary."""
         h = all_states(model.transposed())
-        self.space, self.logits = model.space, np.asarray(model.visible_logits(h), np.float64)
+        self.space, self.logits = model.space, np.asarray(visible_logits(model, h), np.float64)
         self.held = held or {}
         self.free = [unit for unit in range(self.space.size) if unit not in self.held]
         log_p = np.log(probabilities(model.transposed()))
@@ -237,9 +265,16 @@ def doubled(tree):
     return jax.tree.map(lambda x: x.astype(np.float64) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
 
 
-def finite_difference(f, tree, direction, step=1e-5):
-    plus, minus = (jax.tree.map(lambda x, d, s=sign: x + s * step * d, tree, direction) for sign in (1, -1))
-    return (float(f(plus)) - float(f(minus))) / (2 * step)
+def slopes(f, tree, directions, step=1e-5):
+    """In each of some random directions: the slope of f by its gradient, and by finite differences."""
+    f = jax.jit(f)
+
+    @jax.jit
+    def both(tree, direction):
+        plus, minus = (f(jax.tree.map(lambda x, d, s=sign: x + s * step * d, tree, direction)) for sign in (1, -1))
+        return inner(jax.grad(f)(tree), direction), (plus - minus) / (2 * step)
+
+    return np.asarray([both(tree, random_like(tree, seed)) for seed in range(directions)])
 
 
 def random_like(tree, seed):
@@ -249,4 +284,4 @@ def random_like(tree, seed):
 
 
 def inner(a, b):
-    return float(sum(jnp.sum(x * y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)))
+    return sum(jnp.sum(x * y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))

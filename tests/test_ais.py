@@ -23,13 +23,16 @@ FEW = np.asarray([0.0, 0.4, 0.8, 1.0])  # so few that the weights vary widely: a
 
 def base_of(model):
     if isinstance(model.space, mpf.Real):
-        return model.base(jnp.asarray(model.space.mean_features(laws.draw(model, 1000)), jnp.float32))
+        return laws.base(model, model.space.mean_features(laws.draw(model, 1000)))
     size, q = model.space.size, model.space.n_values
     means = np.linspace(0.3, 0.7, size)
     if isinstance(model.space, mpf.Categories):
         means = np.linspace(0.2, 0.8, q) + np.linspace(0, 0.3, size)[:, None]
         means /= means.sum(1, keepdims=True)
-    return model.base(jnp.asarray(means, jnp.float32))
+    return laws.base(model, means)
+
+
+step = jax.jit(transition)
 
 
 def log_z(model):
@@ -65,14 +68,15 @@ def test_bounds_hold_on_average(model):
 @pytest.mark.parametrize("model", [m for m in ANNEALABLE.values() if isinstance(m, FastAnnealing)], ids=str)
 def test_fast_annealing_equals_the_definition(model):
     base, v = base_of(model), laws.some_states(model)
-    _, gain = transition(jax.random.key(0), model, base, v, jnp.asarray(0.3), jnp.asarray(0.6))
-    expected = model.between(base, jnp.asarray(0.3)).free_energy(v) - model.between(base, jnp.asarray(0.6)).free_energy(v)
+    _, gain = step(jax.random.key(0), model, base, v, jnp.asarray(0.3), jnp.asarray(0.6))
+    before, after = (laws.free_energy(laws.between(model, base, beta), v) for beta in (0.3, 0.6))
+    expected = before - after
     constant = expected[0] - gain[0] if isinstance(model.space, mpf.Real) else 0.0  # their paths may differ by one that sums to zero
     np.testing.assert_allclose(gain + constant, expected, atol=2e-5)
     # and it samples at the second beta: no drift there, where the base still counts
-    target = model.between(base, jnp.asarray(0.6))
+    target = laws.between(model, base, 0.6)
     exact = jnp.asarray(laws.draw(target, 30_000)).astype(float)
-    after, _ = transition(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.6))
+    after, _ = step(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.6))
     assert laws.p_value(target, after) > 1e-3
 
 
@@ -80,9 +84,9 @@ def test_fast_annealing_equals_the_definition(model):
 def test_fast_annealing_does_not_drift_where_both_layers_have_the_same_size(model):
     """One key for both layers would show here, and only here."""
     base = base_of(model)
-    target = model.between(base, jnp.asarray(0.9))
+    target = laws.between(model, base, 0.9)
     exact = jnp.asarray(laws.draw(target, 50_000)).astype(float)
-    after, _ = transition(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.9))
+    after, _ = step(jax.random.key(1), model, base, exact, jnp.asarray(0.3), jnp.asarray(0.9))
     assert laws.p_value(target, after) > 1e-3
 
 

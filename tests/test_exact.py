@@ -28,10 +28,12 @@ def random_rbm(n_visible, n_hidden, scale, tau, seed=0):
     )
 
 
-@pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0, 300.0])
-@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (10, 9), (9, 10), (1, 1)])
-def test_log_partition_and_gradient_equal_brute_force(shape, scale, tau):
+@pytest.mark.parametrize(
+    ("shape", "tau"),  # each pair is compiled; scales are not
+    [((5, 3), 0.5), ((5, 3), 1.0), ((5, 3), 2.0), ((3, 5), 0.5), ((3, 5), 2.0), ((10, 9), 2.0), ((9, 10), 0.5), ((1, 1), 2.0)],
+)
+def test_log_partition_and_gradient_equal_brute_force(shape, tau, scale):
     model = random_rbm(*shape, scale, tau)
     expected, moments = brute_force(model)
     assert exact_log_partition(model) == pytest.approx(expected, rel=1e-12)

@@ -102,11 +102,11 @@ def test_the_product_is_bilinear_to_every_transformation():
 
 
 @needs_library
-@pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("tau", [0.5, 2.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_block_gibbs_takes_both_paths_to_the_same_states(kind, tau):
     key, total = jax.random.key(3), []
-    for n, n_visible, n_hidden in SHAPES:
+    for n, n_visible, n_hidden in SHAPES[:: 2 if tau < 1 else -2]:  # each shape once: tau and the shape do not know of each other
         model = rbm(kind, n_visible, n_hidden, tau)
         start = block_gibbs.init(key, model, states_of(model, n))
         for steps in (1, 4):
@@ -140,8 +140,10 @@ def test_held_units_stay_and_the_rest_agrees():
 
 
 @needs_library
-@pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("kind, shape", [(ising, (50,)), (ising, (1,)), (potts, (13, 5)), (potts, (9, 21))])
+@pytest.mark.parametrize(
+    "kind, shape, tau",
+    [(ising, (50,), 0.5), (ising, (50,), 2.0), (ising, (1,), 2.0), (potts, (13, 5), 0.5), (potts, (13, 5), 2.0), (potts, (9, 21), 0.5)],
+)
 def test_the_heat_bath_takes_both_paths_to_the_same_states(kind, shape, tau):
     model, key = kind(*shape, tau), jax.random.key(6)
     start = heat_bath.init(key, model, states_of(model, 33))
@@ -167,7 +169,7 @@ def test_annealing_gains_the_same_weights(kind, tau):
 
 @needs_library
 @pytest.mark.parametrize("path", ["native", "xla"])
-@pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("tau", [0.5, 2.0])
 @pytest.mark.parametrize("kind", ["bernoulli", "spin", "ising", "potts"])
 def test_no_path_drifts(kind, tau, path):
     """Exact samples are still exact samples after ten steps."""

@@ -55,6 +55,12 @@ def runs(tmp_path_factory):
     return places
 
 
+@pytest.fixture(scope="module")
+def of_both(runs):
+    """The page of both runs: to draw it takes two seconds."""
+    return page([read_run(place) for place in runs])
+
+
 @pytest.fixture
 def copy(runs, tmp_path):
     """A run to be damaged."""
@@ -92,8 +98,8 @@ def test_one_run(runs, tmp_path, capsys, monkeypatch):
     assert "<dt>hidden</dt><dd>4</dd>" in text and "<dt>rule</dt><dd>cd</dd>" in text
 
 
-def test_several_runs_begin_with_a_comparison(runs):
-    text = page([read_run(place) for place in runs])
+def test_several_runs_begin_with_a_comparison(runs, of_both):
+    text = of_both
     assert (text.count("<svg "), text.count("<img ")) == (2 * SVGS + SHARED, 2 * (IMAGES + SIDE_BY_SIDE))
     table = html.unescape(re.sub(r"<[^>]*>", " ", text[text.index("<tbody>") : text.index("</tbody>")]))
     for place in runs:
@@ -106,8 +112,8 @@ def test_several_runs_begin_with_a_comparison(runs):
     assert text.index("runs compared") < text.index("<tbody>") < text.index('id="run-1"') < text.index('id="run-2"')
 
 
-def test_page_is_self_contained_and_valid(runs):
-    text = page([read_run(place) for place in runs])
+def test_page_is_self_contained_and_valid(of_both):
+    text = of_both
     assert "<script" not in text and "@import" not in text
     assert all(value.startswith(("data:", "#")) for value in re.findall(r'(?:src|href)="([^"]*)"', text))
     assert not re.search(r"url\((?!#)", text)
@@ -256,9 +262,9 @@ const broken = [...page.images].filter(image => !image.naturalWidth).length;
 document.title = `${{root.clientWidth}} wide, ${{root.scrollWidth - root.clientWidth}} over, ${{broken}} broken`; }});</script>"""
 
 
-def test_in_a_browser(runs, tmp_path, chromium):
+def test_in_a_browser(of_both, tmp_path, chromium):
     file, picture = tmp_path / "page.html", tmp_path / "page.png"
-    file.write_text(page([read_run(place) for place in runs]))
+    file.write_text(of_both)
     dom = chromium(file, 1280, "--dump-dom")
     assert (dom.count("<svg "), dom.count("<img ")) == (2 * SVGS + SHARED, 2 * (IMAGES + SIDE_BY_SIDE))
     chromium(file, 1280, f"--screenshot={picture}")
@@ -275,9 +281,9 @@ def test_a_browser_runs_no_script_and_loads_no_address_that_gets_into_a_page(run
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_the_page_fits_the_screen(runs, tmp_path, chromium, width):
+def test_the_page_fits_the_screen(of_both, tmp_path, chromium, width):
     """In a frame: browsers do not make windows as narrow as a telephone's."""
-    text = page([read_run(place) for place in runs]).replace("</head>", "<style>::-webkit-scrollbar { display: none; }</style></head>")
+    text = of_both.replace("</head>", "<style>::-webkit-scrollbar { display: none; }</style></head>")
     (tmp_path / "frame.html").write_text(PROBE.format(width=width, page=html.escape(text)))
     dom = chromium(tmp_path / "frame.html", 1400, "--dump-dom")
     assert re.search(r"<title>(.*?)</title>", dom)[1] == f"{width} wide, 0 over, 0 broken"

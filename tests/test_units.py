@@ -70,6 +70,7 @@ def test_known_parameters_are_recovered(truth):
         x_true, rebuild = ravel_pytree(truth)
         fresh = laws.draw(truth, 2000, seed=99)
 
+        @jax.jit
         def log_p(x, rows):
             return -rebuild(x).free_energy(rows) - mpf.enumeration.log_partition(rebuild(x))
 

@@ -295,7 +295,7 @@ def density(model, points=301):
     if isinstance(model.visible, mpf.ReLU):
         axes = [axis + (axis[1] - axis[0]) / 2 for axis in axes]  # cells that begin at zero
     v = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
-    log_p = -np.asarray(model.free_energy(v), np.float64)
+    log_p = -np.asarray(laws.free_energy(model, v), np.float64)
     return axes, np.exp(log_p - np.logaddexp.reduce(log_p, axis=None))
 
 
@@ -325,7 +325,7 @@ def test_block_gibbs_does_not_drift(pair, tau):
     after = np.asarray(laws.moved(jax.random.key(1), model, jnp.asarray(v), 2, block_gibbs))
     assert np.mean(v != after) > 0.1
     assert p_value(model, after) > 1e-3
-    base = model.base(jnp.asarray(model.space.mean_features(v.astype(model.space.dtype)), jnp.float32))
+    base = laws.base(model, model.space.mean_features(v.astype(model.space.dtype)))
     annealed = jax.jit(lambda m, b, v: m.anneal(jax.random.key(2), b, v, jnp.asarray(0.7), jnp.asarray(1.0))[0])(
         model, base, jnp.asarray(v)
     )

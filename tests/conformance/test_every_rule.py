@@ -69,18 +69,15 @@ def test_gradient_equals_finite_differences(rule, name, float64):
     model = laws.doubled(laws.MODELS[name])
     built = mpf.rule(rule).build(16)
     batch = jnp.asarray(rows_of(name)[:16]).astype(float)
-    state = jax.jit(built.init)(jax.random.key(0), model, jnp.asarray(rows_of(name)))
-    state = jax.jit(built.connect)(jax.random.key(1), model, state, batch)
-    moved = jax.tree.map(lambda x: 0.9 * x + 0.02, model)
 
     @jax.jit
-    def loss(m):
-        return built.loss(m, state, batch)[0]
+    def connected(model, rows, batch):
+        return built.connect(jax.random.key(1), model, built.init(jax.random.key(0), model, rows), batch)
 
-    gradient = jax.grad(loss)(moved)
-    for seed in range(2):
-        direction = laws.random_like(moved, seed)
-        assert laws.inner(gradient, direction) == pytest.approx(laws.finite_difference(loss, moved, direction), rel=1e-6, abs=1e-8)
+    state = connected(model, jnp.asarray(rows_of(name)), batch)
+    moved = jax.tree.map(lambda x: 0.9 * x + 0.02, model)
+    for by_gradient, by_differences in laws.slopes(lambda m: built.loss(m, state, batch)[0], moved, 2):
+        assert by_gradient == pytest.approx(by_differences, rel=1e-6, abs=1e-8)
 
 
 @jax.jit
@@ -206,14 +203,19 @@ def test_particle_rules_are_their_definition(rule, refresh, float64):
         pytest.skip("an objective of its own")
     model, rows = laws.doubled(laws.MODELS["RBM-0-tau0.5"]), jnp.asarray(rows_of("RBM-0-tau0.5"))
     built, batch = spec.build(16), rows[:16].astype(float)
-    state = built.connect(jax.random.key(1), model, built.init(jax.random.key(0), model, rows), batch)
     moved = jax.tree.map(lambda x: 0.7 * x + 0.1, model)
-    if refresh > 1:
-        _, (state, _) = built.loss(model, state, batch)
-        batch = rows[16:32].astype(float)
-        state = built.connect(jax.random.key(2), moved, state, batch)
-    loss, gradient = jax.value_and_grad(lambda m: built.loss(m, state, batch)[0])(moved)
-    expected, by_hand = loss_by_numpy(objective, moved, model, batch, state.states)
+    later = rows[16:32].astype(float) if refresh > 1 else batch
+
+    @jax.jit
+    def compute(model, moved, rows, batch, later):
+        state = built.connect(jax.random.key(1), model, built.init(jax.random.key(0), model, rows), batch)
+        if refresh > 1:
+            _, (state, _) = built.loss(model, state, batch)
+            state = built.connect(jax.random.key(2), moved, state, later)
+        return state.states, *jax.value_and_grad(lambda m: built.loss(m, state, later)[0])(moved)
+
+    states, loss, gradient = compute(model, moved, rows, batch, later)
+    expected, by_hand = loss_by_numpy(objective, moved, model, later, states)
     assert float(loss) == pytest.approx(expected, rel=1e-10, abs=1e-12)
     for found, wanted in zip((gradient.weights, gradient.visible_bias, gradient.hidden_bias), by_hand, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
@@ -226,8 +228,9 @@ def test_particles_start_where_the_rule_says(rule, refresh):
     spec = mpf.rule(rule, refresh=refresh, k=2, n_particles=120)
     model, rows = laws.MODELS["RBM-0-tau0.5"], jnp.asarray(rows_of("RBM-0-tau0.5"))
     built, batch = spec.build(80), rows[:80].astype(float)
-    old = built.init(jax.random.key(0), model, rows)._replace(age=jnp.asarray(refresh))
-    found, particles, again = built.connect(jax.random.key(1), model, old, batch).states, old.states, batch[np.arange(120) % 80]
+    old = jax.jit(built.init)(jax.random.key(0), model, rows)._replace(age=jnp.asarray(refresh))
+    connect = jax.jit(built.connect)
+    found, particles, again = connect(jax.random.key(1), model, old, batch).states, old.states, batch[np.arange(120) % 80]
     starts = {"data": again, "particles": particles, "both": jnp.concatenate([again[:60], particles[60:]])}
     starts["the wrong half"] = jnp.concatenate([again[:60], particles[:60]])
     for start, begin in starts.items():  # from other starts it would be other states
