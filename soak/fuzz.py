@@ -361,6 +361,8 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--o": (*ANY_TEXT, "sign"),
         "--data": (*PATHS, *ANY_TEXT),
         "--data-option": (*OPTIONS, *MORE),
+        "--valid": PATHS,
+        "--test": PATHS,
         "--config": PATHS,
         "--out": PATHS,
     },
@@ -389,7 +391,7 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
     "compare": {"": PATHS, "--method": ANY_TEXT, "--model": ANY_TEXT, "--seed": (*ANY_INT, *HUGE), **AIS},
     "report": {"": (*PATHS, "run/model.safetensors"), "--out": PATHS},
     "datasets": {"": ANY_TEXT},
-    "datasets info": {"": ANY_TEXT},
+    "datasets info": {"": ANY_TEXT, "--data-option": (*OPTIONS, *MORE)},
     "datasets fetch": {"": ANY_TEXT},
     "paper": {
         "": ANY_TEXT,

@@ -24,6 +24,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas
 import sklearn
 import sklearn.base
 
@@ -117,7 +118,9 @@ def works(folder: str) -> dict[str, tuple]:
         text.write("a,b,c,d,e\n" + "".join(",".join(map(str, row)) + "\n" for row in ROWS))
     with open(fasta, "w") as text:
         text.write(data.fasta_text(LETTERS))
-    file_options = {"split": (0.8, 0.1, 0.1), "seed": 0, "real": False, "whole": False, "signs": False}
+    file_options = {"split": (0.8, 0.1, 0.1), "seed": 0, "real": False, "whole": False, "signs": False, "drop": ("a",)}
+    file_options |= dict.fromkeys(("threshold", "labels", "alphabet", "missing", "valid", "test"))
+    named = data.ColumnNames(tuple("abcde"), None)
     config = {"data": table, "hidden": 3, "epochs": 1, "batch_size": 4}
     runs_config = {"data": table, "model": "rbm", "epochs": 1, "batch_size": 4, "score": "auto", "looks": 1, "evaluate_every": 1, "seed": 0}
     runs_config |= {"data_options": {}, "model_settings": {"hidden": 3}, "rule_settings": {}, "optimizer": "sgd", "schedule": "linear"}
@@ -247,16 +250,19 @@ def works(folder: str) -> dict[str, tuple]:
         "hidden_logits": (RBM.hidden_logits, {"v": ROWS}),
         "sample_hidden": (RBM.sample_hidden, {"key": 0, "v": ROWS}),
         "EnergyModel.free_energy": (mpf.EnergyModel(lambda p, v: v @ p, np.zeros(5, np.float32), 5).free_energy, {"v": ROWS}),
-        "save": (mpf.save, {"model": RBM, "path": file, "provenance": None}),
+        "save": (mpf.save, {"model": RBM, "path": file, "provenance": None, "columns": named}),
         "load": (mpf.load, {"path": file}),
         "save_state": (mpf.save_state, {"state": state, "path": kept, "settings": None}),
         "load_state": (mpf.load_state, {"path": kept, "like": state, "settings": None}),
         "state_to_bytes": (train.state_to_bytes, {"state": state, "settings": None}),
         "state_from_bytes": (train.state_from_bytes, {"content": train.state_to_bytes(state), "like": state}),
         "load_dataset": (mpf.load_dataset, {"name": "digits"}),
-        "load_dataset of a file": (mpf.load_dataset, {"name": table, **dict.fromkeys(("threshold", "labels", "alphabet")), **file_options}),
+        "load_dataset of a file": (mpf.load_dataset, {"name": table, **file_options}),
+        "load_dataset of a frame": (mpf.load_dataset, {"name": pandas.DataFrame(ROWS, columns=[*"abcde"]), **file_options}),
         "options": (data.options, {"name": "digits"}),
-        "read_rows": (data.read_rows, {"path": table, "alphabet": None}, {"path": "name"}),
+        "read_rows": (data.read_rows, {"path": table, "alphabet": None, "columns": named}, {"path": "name"}),
+        "csv_text": (data.csv_text, {"rows": ROWS, "columns": named}),
+        "describe": (data.describe, {"data": digits, "several_kinds": False}),
         "read_fasta": (data.read_fasta, {"path": fasta, "alphabet": data.AMINO_ACIDS}),
         "as_text": (data.as_text, {"rows": LETTERS, "alphabet": "-ACDEF"}),
         "fasta_text": (data.fasta_text, {"rows": LETTERS, "alphabet": "-ACDEF"}),
@@ -352,6 +358,7 @@ UNCALLED = {
     "errors": {"InputError", "ModelFileError", "TrainingDiverged"},
     "results and records": {
         "Alignment",
+        "ColumnNames",
         "Compared",
         "ConvexFit",
         "Dataset",

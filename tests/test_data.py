@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.io
 from hypothesis import HealthCheck, given, settings
@@ -92,6 +93,8 @@ WRITERS = {
     "rows.npz": lambda p: np.savez(p, x=ROWS),
     "rows.csv": lambda p: np.savetxt(p, ROWS, fmt="%d", delimiter=","),
     "rows.csv.gz": lambda p: p.write_bytes(gzip.compress("\n".join(",".join(map(str, r)) for r in ROWS).encode())),
+    "rows.tsv": lambda p: np.savetxt(p, ROWS, fmt='"%d"', delimiter="\t", header="\t".join(f"pixel {i}" for i in range(9)), comments=""),
+    "rows.parquet": lambda p: pd.DataFrame(ROWS, columns=[f"pixel {i}" for i in range(9)]).to_parquet(p),
     "rows.mat": lambda p: scipy.io.savemat(p, {"x": ROWS}),
     "rows-ubyte": lambda p: p.write_bytes(idx_bytes(ROWS)),
     "rows-ubyte.gz": lambda p: p.write_bytes(gzip.compress(idx_bytes(ROWS))),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minprobflow as mpf
+from minprobflow.data.cells import complete
 from minprobflow.data.text import parse_text
 
 RNG = np.random.default_rng(0)
@@ -23,6 +24,13 @@ def saved(rows, name="rows.csv"):
     return name
 
 
+def parsed(content):
+    """Numbers and names of a text file without words."""
+    table, notes = complete(parse_text(content, "rows.csv"), "rows.csv", drop=False)
+    assert not table.words and not notes
+    return table.numbers, table.names
+
+
 def with_value(value, row=3, column=2):
     rows = BITS.copy()
     rows[row, column] = value
@@ -37,7 +45,8 @@ def test_missing_values_never_become_numbers(options):
     rows = with_value(np.nan)
     rows[9, 1] = np.nan
     with pytest.raises(
-        mpf.InputError, match=r"2 missing values \(NaN\), the first at row 3, column 2: drop those rows.*complete rows"
+        mpf.InputError,
+        match=r"2 missing values \(0\.83%\) in 2 of 40 rows, by column: 1 1, 2 1; the first on line 4, cell 3: drop those.*complete rows",
     ) as caught:
         mpf.load_dataset(saved(rows), **options)
     assert "threshold" not in str(caught.value)
@@ -63,19 +72,22 @@ def test_real_numbers_beyond_single_precision_are_refused():
     [
         ("0,1,1\n0,1#,1\n", "line 2 has a # after its first character: values after it would be lost"),
         ("# rows\n\n0,1,1\n0,1,1 # two\n", "line 4 has a #"),
-        ("0,1,1\n0,,1\n,,1\n", r"3 missing values \(empty cells\), the first on line 2, cell 2: drop those rows"),
-        ("0\t1\t1\n0\t\t1\n1\t1\t1\n", r"1 missing value \(empty cells\), the first on line 2, cell 2"),
+        (
+            "0,1,1\n0,,1\n,,1\n",
+            r"3 missing values \(33%\) in 2 of 3 rows, by column: 1 2, 0 1; the first on line 2, cell 2: drop those rows",
+        ),
+        ("0\t1\t1\n0\t\t1\n1\t1\t1\n", r"1 missing value \(11%\) in 1 of 3 rows; the first on line 2, cell 2"),
         ("0,1,1\n0,yes,1\n", "line 2, cell 2 is 'yes'"),
         ("0,1,1\n\n0,1\n", "line 3 has 2 values, but line 1 has 3"),
         ("0,5;1\n1;1\n", "line 1, cell 1 is '0,5': write decimal points, not commas"),
-        ("NA,NA\n0,1\n1,1\n", "line 1, cell 1 is 'NA': drop those rows"),
+        ("NA,NA\n0,1\n1,1\n", r"2 missing values .* the first on line 1, cell 1: drop those rows"),
         ("# nothing\n\n", "empty"),
         ("010\n01\n", "different lengths"),
     ],
 )
 def test_text_that_could_be_misread_is_refused_by_line(text, message):
     with pytest.raises(mpf.InputError, match=message):
-        parse_text(text.encode(), "rows.csv")
+        parsed(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -91,7 +103,7 @@ def test_text_that_could_be_misread_is_refused_by_line(text, message):
     ],
 )
 def test_comment_lines_and_line_ends_do_not_change_the_rows(text):
-    rows, columns = parse_text(text.encode(), "rows.csv")
+    rows, columns = parsed(text.encode())
     np.testing.assert_array_equal(rows, [[0, 1], [1, 0]])
     assert columns is None
 
@@ -117,7 +129,7 @@ def test_comment_lines_and_line_ends_do_not_change_the_rows(text):
 )
 def test_a_header_is_skipped_and_its_names_are_kept(header, columns):
     for text in (f"{header}\n0,1\n1,0\n", f"\ufeff{header}\r\n0,1\r\n1,0\r\n", f"# of a survey\n\n{header}\n\n0,1\n1,0"):
-        rows, found = parse_text(text.encode(), "rows.csv")
+        rows, found = parsed(text.encode())
         np.testing.assert_array_equal(rows, [[0, 1], [1, 0]])
         assert found == columns
 
@@ -137,20 +149,20 @@ def test_a_header_is_skipped_and_its_names_are_kept(header, columns):
     ],
 )
 def test_every_separator_may_have_a_header(text, columns):
-    rows, found = parse_text(text.encode(), "rows.csv")
+    rows, found = parsed(text.encode())
     np.testing.assert_array_equal(rows, [[0, 1], [1, 0]])
     assert found == columns
 
 
 def test_a_single_column_has_one_name():
-    rows, columns = parse_text(b"age in years\n3\n4\n", "rows.csv")
+    rows, columns = parsed(b"age in years\n3\n4\n")
     assert rows.tolist() == [[3], [4]] and columns == ("age in years",)
 
 
 def test_numbers_above_the_rows_are_a_row():
-    rows, columns = parse_text(b"2020,2021\n0,1\n", "rows.csv")
+    rows, columns = parsed(b"2020,2021\n0,1\n")
     assert rows.tolist() == [[2020, 2021], [0, 1]] and columns is None
-    rows, columns = parse_text(b"1e3,inf\n0,1\n", "rows.csv")
+    rows, columns = parsed(b"1e3,inf\n0,1\n")
     assert rows.tolist() == [[1000, np.inf], [0, 1]] and columns is None
 
 
@@ -159,8 +171,8 @@ def test_numbers_above_the_rows_are_a_row():
     [
         ("a,b\n", r"has a header \(line 1\) and no examples"),
         ("# rows\na,b\n\n", r"has a header \(line 2\) and no examples"),
-        (",\n0,1\n", r"2 missing values \(empty cells\), the first on line 1, cell 1"),
-        ('"",""\n0,1\n', """line 1, cell 1 is '""': write numbers only, without quotes"""),
+        (",\n0,1\n", r"2 missing values \(50%\) in 1 of 2 rows, .*the first on line 1, cell 1"),
+        ('"",""\n0,1\n', r"2 missing values \(50%\) .*the first on line 1, cell 1"),
         ("a,b\n0,1,1\n0,0,1\n", r"the header \(line 1\) has 2 names, but line 2 has 3 values.*row\.names = FALSE"),
         ("a\n0,1,1\n0,0,1\n", r"the header \(line 1\) has 1 name, but line 2 has 3 values: name each column once, or delete the header$"),
         ("a,b,c,d\n0,1,1\n", "has 4 names, but line 2 has 3 values: name each column once, or delete the header$"),
@@ -169,23 +181,21 @@ def test_numbers_above_the_rows_are_a_row():
         ("a,b\n0,1\n0,yes\n", r"line 3, cell 2 \('b'\) is 'yes': write numbers only"),
         ("a,b\n0,1\na,b\n0,1\n", r"line 3, cell 1 \('a'\) is 'a'"),
         ("a,b\nm,kg\n0,1\n", r"line 2, cell 1 \('a'\) is 'm'"),
-        ("a,b\n0,1\n0,NA\n", r"line 3, cell 2 \('b'\) is 'NA': drop those rows"),
-        ("a,b\n0,1\n,\n", r"2 missing values \(empty cells\), the first on line 3, cell 1 \('a'\): drop those rows"),
+        ("a,b\n0,1\n0,NA\n", r"1 missing value \(25%\) in 1 of 2 rows; the first on line 3, cell 2 \('b'\): drop those rows"),
+        ("a,b\n0,1\n,\n", r"2 missing values .*by column: 0 \('a'\) 1, 1 \('b'\) 1; the first on line 3, cell 1 \('a'\): drop those rows"),
         ("a,b\n0,1\n0\n", "line 3 has 1 values, but line 2 has 2"),
         ("a,b\n0,1#1\n", "line 2 has a #"),
         ("a,2020\n0,1\n", "line 1, cell 1 is 'a': .*if the line is a header, put all its names in quotes"),
-        ('"","a"\n"1",0\n', """line 2, cell 1 is '"1"': write numbers only, without quotes"""),
         ("a;b\n0,5;1\n", r"line 2, cell 1 \('a'\) is '0,5': write decimal points, not commas"),
         ("a,b\n0 1\n", "has 1 name, but line 2 has 2 values"),
         ("bits\n01\n10\n", "header above bits without separators: delete it"),
         ("0,1\n5\n6\n", "line 2 has 1 values, but line 1 has 2"),  # no header: it has no letter
-        ("yes,no\nno,yes\n", "line 2, cell 1"),
     ],
 )
 def test_what_could_be_a_header_but_does_not_fit_is_refused(text, message):
     for content in (text, "\ufeff" + text.replace("\n", "\r\n")):
         with pytest.raises(mpf.InputError, match=message):
-            parse_text(content.encode(), "rows.csv")
+            parsed(content.encode())
 
 
 def test_a_file_with_a_header_is_the_data_set_without_it():
@@ -200,7 +210,7 @@ def test_a_file_with_a_header_is_the_data_set_without_it():
 @pytest.mark.parametrize(
     ("value", "options", "message"),
     [
-        (np.nan, {}, r"the first at row 3, column 2 \('age'\)"),
+        (np.nan, {}, r"the first on line 5, cell 3 \('age'\)"),
         (np.inf, {}, r"inf at row 3, column 2 \('age'\), which is not a finite number"),
         (1e300, {"real": True}, r"row 3, column 2 \('age'\), which single precision"),
         (0.5, {"whole": True}, r"0\.5 at row 3, column 2 \('age'\), expected whole numbers"),
@@ -214,12 +224,24 @@ def test_messages_name_the_column(value, options, message):
 
 
 @pytest.mark.parametrize("options", [{}, {"real": True}, {"whole": True}, {"threshold": 0.5}])
-def test_the_index_that_pandas_writes_is_no_column(options):
-    rows = "".join(f"{i},{','.join(f'{value:g}' for value in row)}\n" for i, row in enumerate(BITS[:5]))
-    Path("named.csv").write_text(",a,b,c,d,e,f\n" + rows)
-    with pytest.raises(mpf.InputError, match=r"column 0 counts up \(0, 1, 2, \.\.\.\) and is probably an index.*labels='first'"):
+@pytest.mark.parametrize("index", [[0, 1, 2, 3, 4], [7, 0, 12, 3, 1], ['"x 1"', '"x 2"', '"x 3"', '"x 4"', '"x 5"']])
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_the_index_that_pandas_writes_is_no_column(options, index, name):
+    rows = "".join(f"{i},{','.join(f'{value:g}' for value in row)}\n" for i, row in zip(index, BITS[:5], strict=True))
+    Path("named.csv").write_text(f"{name},a,b,c,d,e,f\n" + rows)
+    data = mpf.load_dataset("named.csv", **options)
+    if not index[0]:  # an index of numbers may also be taken for labels
+        assert mpf.load_dataset("named.csv", labels="first", **options).columns == tuple("abcdef")
+    assert data.columns == tuple("abcdef") and data.notes == ("column 0 has no name and numbers or names the rows: left out",)
+    np.testing.assert_array_equal(np.unique(np.concatenate(data[1:4]), axis=0), np.unique(BITS[:5], axis=0))
+
+
+@pytest.mark.parametrize("options", [{}, {"real": True}, {"whole": True}])
+def test_a_first_column_without_a_name_that_is_no_index_is_refused(options):
+    Path("named.csv").write_text(",a\n" + "7,1\n7,0\n2,0\n")
+    with pytest.raises(mpf.InputError, match=r"column 0 has no name: .*drop='0' .*else give it a name"):
         mpf.load_dataset("named.csv", **options)
-    assert mpf.load_dataset("named.csv", labels="first", **options).columns == tuple("abcdef")
+    assert mpf.load_dataset("named.csv", drop=0, **options).columns == ("a",)
 
 
 # values that are not bits: what they look like decides the advice
@@ -233,7 +255,10 @@ def test_the_index_that_pandas_writes_is_no_column(options):
             r"column 0 counts up \(0, 1, 2, \.\.\.\) and is probably an index.*--data-option labels=first",
         ),
         (np.insert(BITS, 6, np.arange(1, 41), 1), r"column 6 counts up \(1, 2, 3, \.\.\.\).*labels='last'"),
-        (np.insert(BITS, 3, np.arange(40) * 7 + 5, 1), r"column 3 counts up \(5, 12, 19, \.\.\.\).*cut it from the file"),
+        (
+            np.insert(BITS, 3, np.arange(40) * 7 + 5, 1),
+            r"column 3 counts up \(5, 12, 19, \.\.\.\).*leave it out with drop='3' \(on the command line: --data-option drop=3\)",
+        ),
         (RNG.integers(256, size=(40, 6)), r"threshold=127\.5 \(on the command line: --data-option threshold=127\.5\).*real=true\)"),
         (RNG.random((40, 6)), r"threshold=0\.5 \(on the command line: --data-option threshold=0\.5\)"),
         (BITS * 16, r"threshold=8 \(on the command line: --data-option threshold=8\)"),

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
     "docs/introduction.md",
+    "docs/data.md",
     "docs/models.md",
     "docs/likelihood.md",
     "docs/ising.md",

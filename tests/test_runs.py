@@ -257,7 +257,7 @@ def test_sample_a_run(whole, capsys, tmp_path):
     for arguments, message in (
         (["--start", "moon"], "--start moon"),
         (["--clamp", "top"], "--start data"),
-        (["--out", "x.gif"], ".png, .npy or .fasta"),
+        (["--out", "x.gif"], ".png, .csv, .npy or .fasta"),
     ):
         code, _, err = run_cli(capsys, "sample", whole, *arguments)
         assert code == 2 and message in err and err.count("\n") == 1

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -144,6 +145,19 @@ def test_set_output_gives_a_data_frame(fitted):
     assert list(out.index) == list(frame.index) and list(rbm.feature_names_in_) == list(frame.columns)
     np.testing.assert_array_equal(rbm.inverse_transform(out), fitted.reconstruct(BITS))
     np.testing.assert_array_equal(rbm.reconstruct(frame), fitted.reconstruct(BITS))
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_frames_of_answers_are_taken_and_their_names_kept(library):
+    names = [f"question {i}" for i in range(64)]
+    answers = {name: np.where(column, "yes", "no").tolist() for name, column in zip(names, BITS.T, strict=True)}
+    frame = library.DataFrame({**answers, names[0]: BITS[:, 0].astype(bool).tolist()})
+    rbm, plain = RBM(**SMALL).fit(frame), RBM(**SMALL).fit(BITS)
+    np.testing.assert_array_equal(parameters(rbm), parameters(plain))
+    np.testing.assert_array_equal(rbm.transform(frame), plain.transform(BITS))
+    assert list(rbm.feature_names_in_) == names
+    with pytest.raises(ValueError, match="feature names"):
+        rbm.transform(frame.rename(columns={"question 3": "other"}) if library is pd else frame.rename({"question 3": "other"}))
 
 
 def test_grey_values_are_cut_at_the_threshold(fitted):

@@ -15,7 +15,9 @@ import numpy as np
 
 from . import models
 from .arguments import number, whole
+from .columns import Words, named
 from .data import Dataset
+from .errors import InputError
 from .models.base import Model
 from .plugins import discover
 from .specs import Spec
@@ -123,7 +125,8 @@ class MixedRBMSpec(_Hidden):
     values: ClassVar[Values] = "real"
 
     def build(self, seed: object, data: Dataset) -> Model:
-        columns = kinds_of_columns(np.concatenate([data.train, data.valid, data.test]))  # a rare category may not be in `train`
+        rows = np.concatenate([data.train, data.valid, data.test])  # a rare category may not be in `train`
+        columns = kinds_of_columns(rows, data.words)
         return models.MixedRBM.init(seed, columns, self.hidden, data.train, self.tau)
 
 
@@ -160,6 +163,8 @@ def model_spec(name: str, **settings: object) -> ModelSpec:
 
 def chosen_for(data: Dataset) -> str:
     """The name of the model that suits what the rows hold."""
+    if data.words is not None and (data.train.dtype.kind == "f" or max(map(len, data.words)) > 2):
+        return MixedRBMSpec.name
     if data.train.dtype.kind == "f":
         return GaussianRBMSpec.name
     if data.train.dtype.kind == "i":
@@ -175,5 +180,24 @@ def n_values(data: Dataset) -> int:
 
 
 def completed(spec: ModelSpec, data: Dataset) -> ModelSpec:
-    """The spec with the settings filled in that depend on the data."""
+    """The spec with the settings filled in that depend on the data; raises if the model has no values for the words in them."""
+    if data.words is not None and not isinstance(spec, MixedRBMSpec):
+        _check_words(spec, data, data.words)
     return dataclasses.replace(spec, n_values=spec.count(data)) if isinstance(spec, _Categories) else spec
+
+
+def _check_words(spec: ModelSpec, data: Dataset, words: Words) -> None:
+    """Refuse words as real numbers, and units that could have values without a word."""
+    fits = {
+        "bits": lambda known: len(known) <= 2,
+        "categories": lambda known: len(known) == n_values(data),
+        "signs": lambda known: not known,
+        "real": lambda known: not known,
+    }[spec.values]
+    for column, known in enumerate(words):
+        if not fits(known):
+            held = f"the words {', '.join(known[:4])}{', ...' if len(known) > 4 else ''}" if known else "numbers"
+            raise InputError(
+                f"{data.name}: column {column}{named(column, data.columns)} holds {held}, which {spec.name} has no units for: "
+                f"use {MixedRBMSpec.name}, which has columns of several kinds (on the command line: --model {MixedRBMSpec.name})"
+            )

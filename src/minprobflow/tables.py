@@ -13,13 +13,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Num
 
+from .columns import MISSING_ROWS, PAIRS, codes, named
 from .errors import InputError
+from .frames import is_frame, read_frame
 
 DENSE_BYTES = 2**30  # a sparse matrix that takes more than this when dense is refused
-MISSING_ROWS = (
-    "drop those rows, give missing a category of its own (mpf.CategoricalRBM), "
-    "or train on the complete rows and fill in the others with mpf.impute"
-)
 
 
 @runtime_checkable
@@ -39,7 +37,7 @@ def numbers(
     """`data` as an array of bool, integer or float, of any shape.
 
     Args:
-        data: an array, a nested list, a masked array, a DataFrame of numbers or a sparse matrix.
+        data: an array, a nested list, a masked array, a sparse matrix, or a data frame of numbers, bools and words such as yes and no.
         name: what messages call it.
         wanted: what messages ask for.
         masked_as_nan: return masked entries as NaN instead of refusing them.
@@ -50,7 +48,7 @@ def numbers(
     """
     array = _array(data, name, wanted)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} holds {_kinds(data, array)}: pass {wanted}, as bool, integer or float")
+        raise InputError(f"{name} holds {array.dtype} values: pass {wanted}, as bool, integer or float")
     if masked_as_nan:
         return np.where(np.ma.getmaskarray(array), np.nan, np.asarray(array, np.float64))
     refuse_masked(array, name, remedy)
@@ -92,15 +90,6 @@ def within_memory(name: str, remedy: str) -> Iterator[None]:
         raise InputError(f"{name} does not fit in memory ({reason}): {remedy}") from problem
 
 
-def named(column: int, columns: Sequence[str] | None) -> str:
-    """The name of a column in brackets, if it has one, to follow its number in a message.
-
-    >>> f"column 2{named(2, ('id', 'sex', 'age'))}"
-    "column 2 ('age')"
-    """
-    return f" ({columns[column][:40]!r})" if columns is not None and column < len(columns) and columns[column] else ""
-
-
 def _refuse_at(missing: np.ndarray, name: str, how: str, remedy: str, columns: Sequence[str] | None = None) -> None:
     if missing.any():
         place = np.argwhere(missing)[0]
@@ -125,8 +114,9 @@ def _array(data: object, name: str, wanted: str) -> np.ndarray:
         return _dense(data, name)
     try:
         rows_masked = isinstance(data, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in data)
-        return np.ma.array(data) if rows_masked else np.asanyarray(data)
-    except MemoryError:
+        array = np.ma.array(data) if rows_masked else np.asanyarray(data)
+        return _of_frame(data, name) if is_frame(data) and array.dtype.kind not in "biuf" else array
+    except (MemoryError, InputError):
         raise
     except Exception as problem:  # foreign array types raise whatever they like
         reason = str(problem).splitlines()[0].rstrip(".") if str(problem) else type(problem).__name__
@@ -144,12 +134,18 @@ def _dense(data: Sparse, name: str) -> np.ndarray:
     return np.asarray(data.toarray())
 
 
-def _kinds(data: object, array: np.ndarray) -> str:
-    """What an array that does not hold numbers holds; of a DataFrame, in which columns."""
-    if hasattr(data, "columns") and hasattr(data, "dtypes"):
-        wrong = [
-            f"{column} ({kind})" for column, kind in zip(data.columns, data.dtypes, strict=True) if getattr(kind, "kind", "O") not in "biuf"
-        ]
-        if wrong:
-            return f"columns that are not numbers, {', '.join(wrong[:5])}" + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-    return f"{array.dtype} values"
+def _of_frame(frame: object, name: str) -> np.ndarray:
+    """The numbers of a frame that holds more than numbers. Only words with a fixed meaning have one, whatever the other rows are."""
+    read = read_frame(frame, name)
+    for column, words in read.words.items():
+        present = words != None  # noqa: E711
+        folded = {word.casefold() for word in words[present]}
+        pair = next((pair for pair in PAIRS if folded <= set(pair)), None)
+        if pair is None:
+            raise InputError(
+                f"{name}: column {column}{named(column, read.names)} holds words such as {words[present][0][:40]!r}: "
+                "pass the frame to mpf.load_dataset, which gives every word a number and remembers it"
+            )
+        read.numbers[:, column] = np.nan
+        read.numbers[present, column] = codes(words[present], pair)
+    return read.numbers

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from .endings import stoppable
-from .flags import AsJson, Quiet
+from .flags import AsJson, DataOption, Quiet, data_options
 
 if TYPE_CHECKING:
     from ..data import DatasetSpec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="List the data sets, describe one, or download one.", add_completion=False, rich_markup_mode=None, invoke_without_command=True
 )
-Name = Annotated[str, typer.Argument(help="a data set's name")]
+Name = Annotated[str, typer.Argument(help="a data set's name; for info also a file")]
 
 
 @app.callback()
@@ -39,11 +39,16 @@ def list_datasets(context: typer.Context, as_json: AsJson = False, quiet: Quiet 
 
 
 @app.command()
-def info(name: Name, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """What it is, its options, its files and their checksums."""
+def info(name: Name, data_option: DataOption = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """What it is, its options, its files and their checksums; of a file of your own, what is understood of it."""
     from ..data import options
     from ..data.folder import data_folder
+    from ..data.registry import is_file
 
+    if is_file(name):
+        return _about_file(name, data_options(data_option), as_json)
+    if data_option:
+        raise InputError(f"--data-option is for files, and {name} is a data set: leave it out")
     spec, known = _spec(name), options(name)
     if as_json:
         listed = [
@@ -77,6 +82,18 @@ def fetch(name: Name, as_json: AsJson = False, quiet: Quiet = False) -> None:
         print(json.dumps({"name": name, "sizes": sizes, "sha256": data.sha256}))
     elif not quiet:
         print(f"{name}: {' / '.join(f'{n:,}' for n in sizes)} examples, files checked")
+
+
+def _about_file(name: str, options: dict[str, object], as_json: bool) -> None:
+    from ..data import describe, load_dataset
+
+    data = load_dataset(name, **options)
+    if as_json:
+        sizes = len(data.train), len(data.valid), len(data.test)
+        print(json.dumps({"name": name, "sizes": sizes, "width": data.train.shape[1], "columns": data.columns, "words": data.words}))
+    else:
+        first, *more = describe(data)
+        print("\n  ".join([f"{name}: {first}", *more]))
 
 
 def _spec(name: str) -> DatasetSpec:

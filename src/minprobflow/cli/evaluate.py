@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,7 @@ Examples:
 
   minprobflow evaluate model.safetensors --data digits.npz:test --method ais --chains 200 --betas 20000 --json
 """
-FILE = "rows: .npy, .npz, .npz:KEY, .csv, .csv.gz, .fasta or what else minprobflow train reads"
+FILE = "rows with the model's columns: .csv, .tsv, .parquet, .npy, .npz, .npz:KEY, .fasta or what else minprobflow train reads"
 
 
 def groups() -> Groups:
@@ -61,7 +62,7 @@ def evaluate(
     if method not in methods():
         raise InputError(f"unknown method {method!r}: use one of {', '.join(methods())}")
     loaded = open_model(model, which)
-    rows, train = _rows(model, data, base_data)
+    rows, train = _rows(model, which, data, base_data)
     rows = loaded.space.check(rows, data or model)
     train = None if train is None else loaded.space.check(train, base_data or model)
     part = "test" if data is None else "data"
@@ -94,16 +95,24 @@ def _figures(found: Figures) -> str:
     return f"{value} +- {stderr} nats, 95% [{lower}, {upper}]"
 
 
-def _rows(place: str, data: str | None, base_data: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+def _rows(place: str, which: str, data: str | None, base_data: str | None) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows to evaluate on, and training rows: from files, else a run's test and training data."""
-    from ..data import read_rows
-    from ..runs.open import open_data
+    from ..data.rows import read_like
+    from ..runs.open import open_columns, open_data
 
     is_run = Path(place).is_dir()
     if data is None and not is_run:
         raise InputError("a model file comes without data: pass --data FILE")
     run = open_data(place) if is_run else None
     alphabet = None if run is None else run.alphabet
-    rows = read_rows(data, alphabet) if data is not None else run and run.test
+    columns = open_columns(place, which)
+
+    def read(name: str) -> np.ndarray:
+        rows, notes = read_like(name, alphabet, columns)
+        for note in notes:
+            print(f"note: {note}", file=sys.stderr)
+        return rows
+
+    rows = read(data) if data is not None else run and run.test
     assert rows is not None
-    return rows, read_rows(base_data, alphabet) if base_data is not None else run and run.train
+    return rows, read(base_data) if base_data is not None else run and run.train

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,12 @@ Groups = Mapping[str, Mapping[str, list["Setting"]]]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="no progress on standard error")]
 Seed = Annotated[int, typer.Option(min=0, help="all random numbers follow from it")]
+DataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE", rich_help_panel="Data", help="an option of the data, such as threshold=0.5 (see above); may be repeated"
+    ),
+]
 Which = Annotated[str, typer.Option("--model", help="best or last model of a run")]
 
 
@@ -114,3 +121,21 @@ def _value(name: str, value: object, having: list[Setting]) -> object:
         if str not in kinds:
             raise InputError(f"--{name.replace('_', '-')} {value}: expected a number")
     return value
+
+
+def data_options(texts: Iterable[str] | None) -> dict[str, object]:
+    """Options of data by name, from NAME=VALUE.
+
+    >>> data_options(["threshold=0.5", "drop=id"])
+    {'threshold': 0.5, 'drop': 'id'}
+    """
+    found: dict[str, object] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--data-option {text}: write it as NAME=VALUE")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

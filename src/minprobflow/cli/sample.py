@@ -16,15 +16,19 @@ from .flags import AsJson, Quiet, Seed, Which
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..columns import ColumnNames
     from ..models.base import Model
 
-HELP = """Draw samples from a run folder or a model file, as a picture (.png), rows (.npy) or sequences (.fasta).
+HELP = """Draw samples from a run folder or a model file, as a picture (.png), a table (.csv), rows of numbers (.npy) or sequences
+(.fasta). A table has the names of the columns and the words that the data had.
 
 Examples:
 
   minprobflow sample runs/mnist -n 64 --steps 1000 --out samples.png
 
   minprobflow sample runs/mnist --start data --clamp top --steps 500 --out inpainted.png
+
+  minprobflow sample runs/survey -n 1000 --out samples.csv
 
   minprobflow sample runs/family -n 1000 --out family.fasta
 """
@@ -38,9 +42,7 @@ def sample(
     start: Annotated[str, typer.Option(help="noise, data or particles (of the training run)")] = "noise",
     clamp: Annotated[str | None, typer.Option(metavar="MASK", help="units held: top, bottom, left, right, or a .npy mask")] = None,
     which: Which = "best",
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help=".png, .npy or .fasta; by default samples.png, .fasta of sequences, else .npy")
-    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help=".png, .csv, .npy or .fasta; by default what suits the data")] = None,
     alphabet: Annotated[
         str | None, typer.Option(metavar="LETTERS", help="of sequences, the gap first; by default that of the run's data, or of proteins")
     ] = None,
@@ -50,20 +52,21 @@ def sample(
 ) -> None:
     """Draw samples."""
     from ..progress import phases
-    from ..runs.open import open_data, open_model
+    from ..runs.open import open_columns, open_data, open_model
     from ..samplers import sample as draw
 
-    if out is not None and Path(out).suffix not in (".png", ".npy", ".fasta"):
-        raise InputError(f"--out {out}: end it in .png, .npy or .fasta")
+    if out is not None and Path(out).suffix not in (".png", ".csv", ".npy", ".fasta"):
+        raise InputError(f"--out {out}: end it in .png, .csv, .npy or .fasta")
     model = open_model(place, which)
     is_run = Path(place).is_dir()
     data = open_data(place) if is_run else None
-    shape = data.image_shape if data else _square(model)
+    columns = open_columns(place, which)
+    shape = data.image_shape if data else _square(model, columns)
     letters = alphabet or (data and data.alphabet)
     if out is None:
-        out = "samples.fasta" if letters else "samples.npy" if shape is None else "samples.png"
+        out = "samples.fasta" if letters else "samples.png" if shape else "samples.csv" if columns else "samples.npy"
     if shape is None and out.endswith(".png"):
-        raise InputError(f"{place} is about rows of {model.space.size} units that are not images: write --out samples.npy")
+        raise InputError(f"{place} is about rows of {model.space.size} units that are not images: write --out samples.csv")
     if out.endswith(".fasta"):
         letters = _alphabet(place, model, letters)
     begin = None if start == "noise" else _start(place, start, n, seed, is_run)
@@ -74,19 +77,25 @@ def sample(
         if progress:
             progress(f"{n} chains of {steps:,} steps", 0.0)
         rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held)
-    write_output(out, _content(out, rows, shape, letters, f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else "")))
+    write_output(
+        out, _content(out, rows, shape, letters, columns, f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else ""))
+    )
     print(json.dumps({"out": out, "n": n, "steps": steps, "units": model.space.size, "seed": seed}) if as_json else out)
 
 
-def _content(out: str, rows: np.ndarray, shape: tuple[int, int] | None, letters: str | None, title: str) -> bytes:
+def _content(
+    out: str, rows: np.ndarray, shape: tuple[int, int] | None, letters: str | None, columns: ColumnNames | None, title: str
+) -> bytes:
     import numpy as np
 
     from .. import pictures
-    from ..data import fasta_text
+    from ..data import csv_text, fasta_text
 
     if out.endswith(".fasta"):
         assert letters is not None
         return fasta_text(rows, letters).encode()
+    if out.endswith(".csv"):
+        return csv_text(rows, columns).encode()
     if out.endswith(".npy"):
         buffer = io.BytesIO()
         np.save(buffer, rows)
@@ -149,6 +158,10 @@ def _mask(clamp: str, shape: tuple[int, int] | None, model: Model) -> np.ndarray
     return held[clamp].ravel()
 
 
-def _square(model: Model) -> tuple[int, int] | None:
+def _square(model: Model, columns: ColumnNames | None) -> tuple[int, int] | None:
+    from ..data.cells import are_numbered
+
+    if columns is not None and (columns.words is not None or not are_numbered(columns.names or ())):
+        return None
     side = int(model.space.size**0.5)
     return (side, side) if side * side == model.space.size and getattr(model.space, "n_values", 2) == 2 else None

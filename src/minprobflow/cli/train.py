@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from .flags import AsJson, Groups, Quiet, grouped, with_settings
+from .flags import AsJson, DataOption, Groups, Quiet, data_options, grouped, with_settings
 
 if TYPE_CHECKING:
+    from ..data import Dataset
     from ..runs import RunFolder
     from ..runs.train import Summary
     from ..train import Config
@@ -25,16 +26,23 @@ Gaussian RBM for real numbers (--data-option grey=true, or real=true for a file)
 whole numbers. Stop it any time, and continue with --resume: it ends with the same parameters, bit for bit, as if it had never been
 stopped.
 
+A file may be .csv or .tsv (with a header, an index, quotes, words such as yes and no), .parquet, .npy, .npz, .mat, IDX or FASTA.
+Validation and test rows are split off, or come from files of their own (--valid, --test), or from the arrays train, valid and test
+of one .npz file. What was understood is printed before training.
+
 Options of a file, each given as --data-option NAME=VALUE: split (shares of train, valid and test, such as 0.8,0.1,0.1), seed
-(of the shuffle before the split), threshold (make rows binary by value > threshold), real (true keeps real numbers), whole
-(true keeps whole numbers), signs (true keeps -1 and +1), labels (first or last column, kept apart from the rows), alphabet (of
-sequences, the gap first). Those of a data set: minprobflow datasets info NAME.
+(of the shuffle before the split), drop (columns to leave out, by name), missing (drop leaves out rows that lack a value), threshold
+(make rows binary by value > threshold), real (true keeps real numbers), whole (true keeps whole numbers), signs (true keeps -1
+and +1), labels (first or last column, kept apart from the rows), alphabet (of sequences, the gap first). Those of a data set:
+minprobflow datasets info NAME.
 
 Examples:
 
   minprobflow train
 
-  minprobflow train --data survey.csv --data-option threshold=0.5 --data-option labels=first
+  minprobflow train --data survey.csv --data-option drop=id --data-option missing=drop
+
+  minprobflow train --data train.csv --valid valid.csv --test test.csv
 
   minprobflow train --data mnist --rule fpmpf --k 10 --refresh 5 --hidden 200 --epochs 50 --batch-size 100 --out runs/mnist
 
@@ -71,11 +79,12 @@ def groups() -> Groups:
 
 def train(
     settings: dict[str, object],
-    data_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", rich_help_panel="Data", help="an option of the data, such as threshold=0.5 (see above); may be repeated"
-        ),
+    data_option: DataOption = None,
+    valid: Annotated[
+        str | None, typer.Option(metavar="FILE", rich_help_panel="Data", help="rows for validation; by default a share of the data")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(metavar="FILE", rich_help_panel="Data", help="rows for the test; by default a share of the data")
     ] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE.toml", help="settings by these names; flags win")] = None,
     out: Annotated[str | None, typer.Option(metavar="FOLDER", help="where the run is kept  [default: runs/DATA-RULE-MODEL-SEED]")] = None,
@@ -85,12 +94,14 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model."""
+    from ..data import describe
     from ..runs import RunFolder, train_run
     from ..train import Config, TrainingProgress
     from ..train.config import stated
 
-    if data_option:
-        settings = {**settings, "data_options": dict(_option(text) for text in data_option)}
+    options = {**data_options(data_option), **{k: v for k, v in (("valid", valid), ("test", test)) if v}}
+    if options:
+        settings = {**settings, "data_options": options}
     if resume and overwrite:
         raise InputError("--resume continues the run in --out, --overwrite replaces it: choose one")
     place = out or _default_place(Config.read(config, settings))
@@ -102,8 +113,10 @@ def train(
     else:
         wanted = Config.read(config, settings)
 
-    def begun(resolved: Config) -> None:
+    def begun(resolved: Config, dataset: Dataset) -> None:
         if not quiet:
+            first, *more = describe(dataset, resolved.model == "mixed-rbm")
+            print("\n      ".join([f"data  {dataset.name}: {first}", *more]), file=sys.stderr)
             print(f"model {resolved.model}{'' if wanted.model else ', chosen from the data'}", file=sys.stderr, flush=True)
 
     progress = nullcontext() if quiet else TrainingProgress(wanted.epochs, wanted.rule_spec().informative(), wanted.look_epochs())
@@ -151,13 +164,3 @@ def _how_to_continue(folder: RunFolder, config: Config) -> str:
     done = len(folder.read_metrics())
     where = f"stopped after epoch {done} of {config.epochs}" if done else "stopped before the first epoch was finished"
     return f"{where}; continue with: minprobflow train --resume --out {shlex.quote(str(folder.path))}"
-
-
-def _option(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"--data-option {text}: write it as NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int, Num, UInt8
 
+from ..columns import ColumnNames, Names, Words
 from ..errors import InputError
 
 
@@ -35,7 +36,14 @@ class Dataset(NamedTuple):
     sha256: dict[str, str]  # of the files it came from
     labels: Labels | None
     alphabet: str | None = None  # of sequences: the letter of each value
-    columns: tuple[str, ...] | None = None  # their names, if the file has a header
+    columns: Names | None = None  # their names, if the file has a header
+    words: Words | None = None  # of each column, those of 0, 1, ...; none where it holds numbers
+    notes: tuple[str, ...] = ()  # what was decided when it was read
+
+    @property
+    def column_names(self) -> ColumnNames | None:
+        """What the columns are called and the words for their values, for `mpf.save`."""
+        return None if self.columns is None and self.words is None else ColumnNames(self.columns, self.words)
 
 
 def in_three(

@@ -12,7 +12,7 @@ from jaxtyping import Num, UInt8
 from ..arguments import shown
 from ..errors import InputError
 from ..tables import table, within_memory
-from .files import existing, read_table, text_path
+from .files import existing
 from .limits import gunzip
 
 AMINO_ACIDS = "-ACDEFGHIKLMNPQRSTVWY"
@@ -42,11 +42,6 @@ def is_fasta(name: str) -> bool:
     (True, False)
     """
     return name.lower().removesuffix(".gz").endswith(SUFFIXES)
-
-
-def read_rows(name: str, alphabet: str | None = None) -> np.ndarray:
-    """The rows of a file: of an alignment, the values of its letters in the alphabet (by default `AMINO_ACIDS`); else its numbers."""
-    return read_fasta(name, alphabet or AMINO_ACIDS).rows if is_fasta(text_path(name)) else read_table(name)
 
 
 def fasta_text(rows: Num[np.ndarray, "n D"], alphabet: str = AMINO_ACIDS) -> str:

@@ -1,4 +1,4 @@
-"""Reading a table of numbers from a user's file."""
+"""Reading a table from a user's file."""
 
 from __future__ import annotations
 
@@ -12,28 +12,39 @@ from pathlib import Path
 import numpy as np
 
 from .. import arguments
+from ..columns import Table, named
 from ..errors import InputError
 from ..tables import within_memory
 from .idx import parse_idx
 from .limits import check_size, deflated_size, gunzip, max_bytes, unpacked
+from .parquet import parse_parquet
 from .text import parse_text
 
-FORMATS = ".npy, .npz, .csv, .mat, IDX (-ubyte), .txt, .data or .amat, each of the text and IDX files also as .gz"
-TEXT = (".csv", ".txt", ".data", ".amat")
+FORMATS = ".csv, .tsv, .parquet, .npy, .npz, .mat, IDX (-ubyte), .txt, .data or .amat, each of the text and IDX files also as .gz"
+TEXT = (".csv", ".tsv", ".tab", ".txt", ".data", ".amat")
+PARQUET = (".parquet", ".pq")
 KEYED = (".npz", ".mat")
+PARTS = ("train", "valid", "test")
 
 
 def read_table(name: str | os.PathLike[str]) -> np.ndarray:
     """The numbers in a file, one example per row (see `read_array`)."""
-    return read_columns(name)[0]
+    table = read_cells(name)
+    if table.words:
+        column, words = next(iter(table.words.items()))
+        word = next(word for word in words if word is not None)
+        raise InputError(
+            f"{shown(name)} holds words, such as {word[:40]!r} in column {column}{named(column, table.names)}: it must hold numbers"
+        )
+    return table.numbers
 
 
-def read_columns(name: str | os.PathLike[str]) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The numbers in a file, one example per row, and the names of its columns if it has a header."""
-    array, columns = _array_and_columns(name)
-    if array.ndim < 2:
-        raise InputError(f"{shown(name)} holds an array of shape {array.shape}: expected a table with one example per row")
-    return array, columns
+def read_cells(name: str | os.PathLike[str]) -> Table:
+    """The cells of a file, one example per row: numbers and words, and the names of its columns if it has a header."""
+    table = _table(name)
+    if table.numbers.ndim < 2:
+        raise InputError(f"{shown(name)} holds an array of shape {table.numbers.shape}: expected a table with one example per row")
+    return table
 
 
 def read_array(name: str | os.PathLike[str]) -> np.ndarray:
@@ -42,37 +53,38 @@ def read_array(name: str | os.PathLike[str]) -> np.ndarray:
     What the numbers mean is not checked here; that the file is whole and holds numbers is. What a packed file may unpack to is
     limited (see `limits`).
     """
-    return _array_and_columns(name)[0]
+    return _table(name).numbers
 
 
-def _array_and_columns(name: str | os.PathLike[str]) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def parts_in(name: str) -> list[str]:
+    """Which of train, valid and test a .npz file holds, if it holds nothing else and train is among them."""
+    if not name.endswith(".npz"):
+        return []
+    try:
+        with zipfile.ZipFile(existing(name)) as archive:
+            keys = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return []  # reading it says what is wrong
+    return [part for part in PARTS if part in keys] if "train" in keys and len(keys) > 1 and set(keys) <= set(PARTS) else []
+
+
+def _table(name: str | os.PathLike[str]) -> Table:
     path, key = _split_key(text_path(name))
     file = existing(path)
     try:
         with within_memory(f"{shown(path)} ({file.stat().st_size:,} bytes)", "use a machine with more memory, or a file with fewer rows"):
-            array, columns = _read(file, key)
+            table = _read(file, key)
     except InputError:
         raise
     except Exception as problem:  # readers of foreign formats raise whatever they like on damaged files
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise InputError(f"{path} cannot be read ({reason}): is it whole, and of the format its name says?") from problem
+    array = table.numbers
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} holds {array.dtype} values: it must hold numbers")
     if array.size == 0:
         raise InputError(f"{name} holds an array of shape {array.shape}: expected a table with one example per row")
-    return array, columns
-
-
-def read_labelled(name: str, labels: str) -> tuple[np.ndarray, np.ndarray, tuple[str, ...] | None]:
-    """A table without its label column ("first" or "last"), the labels, and the names of the other columns if it has a header."""
-    table, columns = read_columns(name)
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise InputError(f"{name} has shape {table.shape}: there is no column to take for labels")
-    place, others = (0, slice(1, None)) if labels == "first" else (-1, slice(-1))
-    column = table[:, place]
-    if not (np.isfinite(column) & (np.abs(column) < 2.0**53) & (column == np.floor(column))).all():
-        raise InputError(f"the {labels} column of {name} does not hold whole numbers: it cannot be labels")
-    return table[:, others], column.astype(np.int64), columns and columns[others]
+    return table
 
 
 def existing(name: str | os.PathLike[str]) -> Path:
@@ -113,22 +125,24 @@ def _split_key(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _read(file: Path, key: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def _read(file: Path, key: str) -> Table:
     content = file.read_bytes()
     name = file.name
     if name.endswith(".gz"):
         content, name = gunzip(content, str(file)), name[:-3]
     suffix = Path(name).suffix
-    if suffix == ".npy":
-        return _from_npy(content, str(file)), None
-    if suffix == ".npz":
-        return _from_npz(content, file, key), None
-    if suffix == ".mat":
-        return _from_mat(content, file, key), None
     if suffix in TEXT:
         return parse_text(content, str(file))
+    if suffix in PARQUET:
+        return parse_parquet(content, str(file))
+    if suffix == ".npy":
+        return Table(_from_npy(content, str(file)))
+    if suffix == ".npz":
+        return Table(_from_npz(content, file, key))
+    if suffix == ".mat":
+        return Table(_from_mat(content, file, key))
     if name.endswith("-ubyte") or suffix == ".idx":
-        return parse_idx(content, str(file)), None
+        return Table(parse_idx(content, str(file)))
     raise InputError(f"{file} is of a format that cannot be read: use one of {FORMATS}")
 
 

@@ -1,8 +1,8 @@
 """Options of data sets: converted to the types that a loader declares, whether they come from Python or as text from a shell.
 
 A loader's signature is the declaration: `def load(grey: bool = False)`. The types are bool, int, float, str, a fixed choice of
-words (`Literal`), a tuple of floats, and any of them or None; `Seed` is an int that can seed a generator. What an option means
-stands in the section "Args:" of the docstring.
+words (`Literal`), a tuple of floats or of names, and any of them or None; `Seed` is an int that can seed a generator, `Source` a file
+or a frame. What an option means stands in the section "Args:" of the docstring.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import inspect
 import math
 import reprlib
+import shlex
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
@@ -29,6 +30,7 @@ class Range(NamedTuple):
 
 
 Seed = Annotated[int, Range(0, 2**63 - 1)]
+Source = Annotated[object, "a file, in Python also a frame"]
 YES, NO, NONE = ("true", "yes", "on", "1"), ("false", "no", "off", "0"), ("none", "null", "")
 
 
@@ -65,7 +67,19 @@ def both_spellings(option: str, value: object) -> str:
     "labels='first' (on the command line: --data-option labels=first)"
     """
     text = str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{option}={text if isinstance(value, float) else repr(value)} (on the command line: --data-option {option}={text})"
+    pasted = shlex.quote(f"{option}={text}")
+    return f"{option}={text if isinstance(value, float) else repr(value)} (on the command line: --data-option {pasted})"
+
+
+def dropping(column: int, names: Sequence[str] | None) -> str:
+    """The option that leaves out a column: by its name, or by its number where that is clearer.
+
+    >>> dropping(1, ("age", "id"))
+    "drop='id' (on the command line: --data-option drop=id)"
+    """
+    name = names[column] if names is not None else ""
+    clear = name and name.strip("'\" ") == name and not set(name) & set(",[]") and not name.isdecimal()
+    return both_spellings("drop", name if clear and list(names or ()).count(name) == 1 else str(column))
 
 
 def _function(load: Callable[..., object]) -> Callable[..., object]:
@@ -99,10 +113,7 @@ def _as(value: object, wanted: object) -> object:
     """`value` as the wanted type, or a ValueError or TypeError."""
     origin, choices = get_origin(wanted), get_args(wanted)
     if origin is Annotated:
-        number = _as_int(value)
-        if not choices[1].low <= number <= choices[1].high:
-            raise ValueError
-        return number
+        return _as_annotated(value, choices[1])
     if origin in (Union, types.UnionType):
         if value is None or (isinstance(value, str) and value.lower() in NONE):
             return None
@@ -115,6 +126,15 @@ def _as(value: object, wanted: object) -> object:
         return _as_tuple(value, choices)
     plain: dict[object, Callable[[object], object]] = {bool: _as_bool, int: _as_int, float: _as_float, str: _as_text}
     return plain.get(wanted, lambda x: x)(value)
+
+
+def _as_annotated(value: object, range_or_words: object) -> object:
+    if not isinstance(range_or_words, Range):
+        return None if isinstance(value, str) and value.lower() in NONE else value
+    number = _as_int(value)
+    if not range_or_words.low <= number <= range_or_words.high:
+        raise ValueError
+    return number
 
 
 def _as_bool(value: object) -> bool:
@@ -149,11 +169,22 @@ def _as_text(value: object) -> str:
 
 
 def _as_tuple(value: object, kinds: tuple[object, ...]) -> tuple[object, ...]:
+    if kinds[1:] == (...,):
+        return _as_names(value)
     if isinstance(value, str):
         value = [part.strip() for part in value.strip("()[] ").split(",")]
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != len(kinds):
         raise ValueError
     return tuple(_as(part, kind) for part, kind in zip(value, kinds, strict=True))
+
+
+def _as_names(value: object) -> tuple[str, ...]:
+    """Names, or numbers that stand for them; text is split at commas."""
+    if isinstance(value, str):
+        inside = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+        value = [_unquoted(part) for part in inside.split(",") if part.strip()]
+    several = value if isinstance(value, list | tuple) else [value]
+    return tuple(part if isinstance(part, str) else str(_as_int(part)) for part in several)
 
 
 def _unquoted(text: str) -> str:
@@ -164,16 +195,18 @@ def _unquoted(text: str) -> str:
 def _in_words(wanted: object) -> str:
     origin, choices = get_origin(wanted), get_args(wanted)
     if origin is Annotated:
+        if isinstance(choices[1], str):
+            return choices[1]
         high = choices[1].high
         return f"a whole number from {choices[1].low} to {f'2**{(high + 1).bit_length() - 1} - 1' if high > 10**6 else high}"
     if origin in (Union, types.UnionType):
         return ", ".join(_in_words(choice).replace(" or ", ", ") for choice in choices if choice is not type(None)) + " or none"
     if origin is Literal:
-        return ", ".join(choices[:-1]) + f" or {choices[-1]}"
-    if origin is tuple:
+        return ", ".join(choices[:-1]) + f" or {choices[-1]}" if choices[1:] else choices[0]
+    if origin is tuple and choices[1:] != (...,):
         return f"{len(choices)} finite numbers, such as 0.8,0.1,0.1" if set(choices) == {float} else f"{len(choices)} values"
     names: dict[object, str] = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
-    return names.get(wanted, "a value")
+    return "names separated by commas, in Python a list of names" if origin is tuple else names.get(wanted, "a value")
 
 
 def _meanings(doc: str) -> dict[str, str]:

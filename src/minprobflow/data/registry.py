@@ -9,6 +9,7 @@ from functools import partial
 
 from ..arguments import meant
 from ..errors import InputError
+from ..frames import is_frame
 from ..plugins import discover
 from ..tables import within_memory
 from .base import REGISTRY, Dataset, DatasetSpec
@@ -23,24 +24,26 @@ def datasets() -> dict[str, DatasetSpec]:
     return dict(sorted(REGISTRY.items()))
 
 
-def load_dataset(name: str | os.PathLike[str], **options: object) -> Dataset:
-    """Load a data set by its name, or the rows of a file.
+def load_dataset(name: object, **options: object) -> Dataset:
+    """Load a data set by its name, or the rows of a file or a data frame.
 
-    Packed files (.gz, .npz, .mat) may unpack to at most 4 GiB or half of the memory, whichever is smaller; the environment variable
-    MINPROBFLOW_MAX_BYTES changes that.
+    Packed files (.gz, .npz, .mat, .parquet) may unpack to at most 4 GiB or half of the memory, whichever is smaller; the environment
+    variable MINPROBFLOW_MAX_BYTES changes that.
 
     Args:
-        name: one of `mpf.data.datasets()`, or the path of a .npy, .npz, .csv, .csv.gz, .mat, IDX or text file.
+        name: one of `mpf.data.datasets()`; the path of a .csv, .tsv, .parquet, .npy, .npz, .mat, IDX or text file; or a data frame of
+            pandas or polars (docs/data.md says how columns are read).
         **options: those that `mpf.data.options(name)` lists. They are converted to the type of each option, so that text will do:
             `grey="false"` is `grey=False`.
 
     Returns:
-        A `Dataset`: train, valid and test rows, labels where there are any, and where they come from.
+        A `Dataset`: train, valid and test rows; labels, names of the columns and words for their values where there are any; and where
+        they come from.
 
     >>> load_dataset("digits").train.shape
     (1200, 64)
     """
-    load, what = _loader(name)
+    load, what = (partial(from_file, name), "the frame") if is_frame(name) else _loader(name)
     given = converted(load, options, what)
     with within_memory(what, "use a machine with more memory, or a file with fewer rows"):
         return load(**given)

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from .. import arguments, files
+from ..columns import ColumnNames, checked_columns
 from ..errors import InputError, ModelFileError
 from ..plugins import discover
 from ..units import Layer
@@ -26,16 +27,24 @@ from ..versions import version
 from .base import Model, as_model
 
 Tensors = dict[str, np.ndarray]
+COLUMNS = "column_names"  # in the metadata
 C = TypeVar("C", bound=eqx.Module)
 
 
-def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, object] | None = None) -> None:
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    provenance: Mapping[str, object] | None = None,
+    columns: ColumnNames | None = None,
+) -> None:
     """Write a model to a safetensors file, atomically. Refuses non-finite parameters.
 
     Args:
         model: any model but an `EnergyModel`, which holds Python code.
         path: the file.
         provenance: anything worth knowing later (data, rule, seed, ...); stored as JSON in the metadata.
+        columns: what the visible units are called and the words for their values: `dataset.column_names`. Samples that
+            `minprobflow sample` writes as CSV have them, and `minprobflow evaluate` compares them with those of the data.
 
     Returns:
         Nothing.
@@ -46,10 +55,10 @@ def save(model: Model, path: str | os.PathLike[str], provenance: Mapping[str, ob
     ...     mpf.load(f"{folder}/ising.safetensors").fields.shape
     (5,)
     """
-    files.write_atomically(arguments.path("path", path), to_bytes(model, provenance))
+    files.write_atomically(arguments.path("path", path), to_bytes(model, provenance, columns))
 
 
-def to_bytes(model: Model, provenance: Mapping[str, object] | None = None) -> bytes:
+def to_bytes(model: Model, provenance: Mapping[str, object] | None = None, columns: ColumnNames | None = None) -> bytes:
     """What `save` writes."""
     kind = type(as_model(model)).kind
     if kind is None:
@@ -67,6 +76,8 @@ def to_bytes(model: Model, provenance: Mapping[str, object] | None = None) -> by
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     metadata = {name: json.dumps(value) for name, value in settings.items()}
+    if columns is not None:
+        metadata[COLUMNS] = files.as_json(checked_columns(columns, model.space.size)._asdict())
     return files.pack(tensors, {"kind": kind, **metadata, "provenance": files.as_json({**created, **(provenance or {})})})
 
 
@@ -92,6 +103,20 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return provenance if isinstance(provenance, dict) else {}
+
+
+def read_columns(path: str | os.PathLike[str]) -> ColumnNames | None:
+    """What the columns are called that a model file is about, as `save` was told; None if it was not."""
+    metadata = files.read(path)[1]
+    if COLUMNS not in metadata:
+        return None
+    try:
+        found = json.loads(metadata[COLUMNS])
+        names, words = found["names"], found["words"]
+        columns = ColumnNames(names and tuple(names), words and tuple(map(tuple, words)))
+        return checked_columns(columns, len(names or words))
+    except (ValueError, TypeError, KeyError, RecursionError, InputError) as problem:
+        raise ModelFileError(f"{path}: the names of the columns are damaged ({problem}): write the file again") from problem
 
 
 def from_bytes(content: bytes) -> Model:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ..records import Json
 from . import run_figures
 from .figures import colour
 from .records import RunRecord
@@ -39,6 +40,9 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def _run(run: RunRecord, index: int) -> dict[str, object]:
+    recorded = run.environment.get("data")
+    data: dict[str, Json] = dict(recorded) if isinstance(recorded, dict) else {}
+    understood, columns = data.pop("understood", None), data.pop("columns", None)
     found, value = run.evaluation, run.evaluation["log_likelihood"]
     spread = found["settings"].get("stderr_over_examples")
     energies = [run.diagnostics.get(f"free_energy_{part}") for part in ("valid", "train")]
@@ -68,7 +72,9 @@ def _run(run: RunRecord, index: int) -> dict[str, object]:
         "seconds": f"{run.seconds:.1f}",
         "gap": None if gap is None else number(gap),
         "settings": _rows(run.config),
-        "environment": _rows(run.environment),
+        "environment": _rows({**run.environment, "data": data}),
+        "understood": understood if isinstance(understood, list) else [],
+        "columns": _columns(columns) if isinstance(columns, dict) else [],
         "evaluation": _rows(found["settings"]),
         "curves": run_figures.training(run, index),
         "samples": run_figures.samples(run),
@@ -78,6 +84,14 @@ def _run(run: RunRecord, index: int) -> dict[str, object]:
         "mixing_figures": run_figures.mixing(run, index),
         "mixing": _mixing(run),
     }
+
+
+def _columns(columns: dict[str, Json]) -> list[tuple[str, str]]:
+    """The name of each column, and the words for its values."""
+    names, words = (column if isinstance(column := columns.get(key), list) else [] for key in ("names", "words"))
+    known = [", ".join(map(str, of_column)) if isinstance(of_column, list) and of_column else "numbers" for of_column in words]
+    titles = [f"{place}: {name}" if name else str(place) for place, name in enumerate(names or [""] * len(known))]
+    return list(zip(titles, known or ["numbers"] * len(titles), strict=False))
 
 
 def _mixing(run: RunRecord) -> Markup:

@@ -77,6 +77,14 @@ RUN = """
 {{ verdict(run) }}
 <h3>Settings</h3>
 <div class="card">{{ pairs(run.settings) }}</div>
+{% if run.understood %}
+<h3>Data</h3>
+<div class="card">{% for line in run.understood %}<p>{{ line }}</p>{% endfor %}
+{% if run.columns %}
+<details><summary>All {{ run.columns | length }} columns</summary>{{ pairs(run.columns) }}</details>
+{% endif %}
+</div>
+{% endif %}
 <h3>Training</h3>
 <p class="soft">{{ run.epochs }} epochs in {{ run.seconds }} s. The dotted line is the epoch of the best model
 ({{ run.best_epoch or "none" }}), which everything else is about.</p>

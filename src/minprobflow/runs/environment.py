@@ -11,15 +11,15 @@ from pathlib import Path
 import jax
 
 from .. import native
-from ..data import Dataset
+from ..data import Dataset, describe
 from ..versions import version
 
 PACKAGES = ("minprobflow", "jax", "jaxlib", "optax", "equinox", "numpy")
 
 
-def environment(dataset: Dataset | None = None) -> dict[str, object]:
-    """What one needs to know to make sense of a run later."""
-    data = {} if dataset is None else {"data": {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256}}
+def environment(dataset: Dataset | None = None, several_kinds: bool = False) -> dict[str, object]:
+    """What one needs to know to make sense of a run later; `several_kinds` as for `describe`."""
+    data = {} if dataset is None else {"data": _about(dataset, several_kinds)}
     return {
         "versions": {name: version(name) for name in PACKAGES},
         "python": platform.python_version(),
@@ -34,6 +34,13 @@ def environment(dataset: Dataset | None = None) -> dict[str, object]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         **data,
     }
+
+
+def _about(dataset: Dataset, several_kinds: bool) -> dict[str, object]:
+    about: dict[str, object] = {"name": dataset.name, "source": dataset.source, "sha256": dataset.sha256}
+    about["understood"] = describe(dataset, several_kinds)
+    named = dataset.column_names
+    return about if named is None else {**about, "columns": named._asdict()}
 
 
 def cpu_name() -> str:

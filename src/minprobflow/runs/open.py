@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..columns import ColumnNames
 from ..data import Dataset, load_dataset
 from ..data.registry import is_file
 from ..errors import InputError
 from ..model_specs import model_spec
 from ..models.base import Model
-from ..models.files import load
+from ..models.files import load, read_columns
 from ..train import Config, TrainState, begin, load_state
 from .folder import RunFolder
 
@@ -37,6 +38,12 @@ def open_model(place: str, which: str = "best") -> Model:
     if not path.exists():
         raise InputError(f"{place} has no {path.name} yet: continue the run with minprobflow train --resume --out {place}")
     return load(path)
+
+
+def open_columns(place: str, which: str = "best") -> ColumnNames | None:
+    """What the columns of a model are called and the words for their values, as its file says."""
+    folder = RunFolder(place)
+    return read_columns((folder.best if which == "best" else folder.final) if Path(place).is_dir() else place)
 
 
 def open_data(place: str) -> Dataset:

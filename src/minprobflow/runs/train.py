@@ -71,7 +71,7 @@ def train_run(
     resume: bool = False,
     overwrite: bool = False,
     show: Show | None = None,
-    begun: Callable[[Config], object] | None = None,
+    begun: Callable[[Config, Dataset], object] | None = None,
 ) -> Run:
     """Train as `config` says, look at the validation likelihood on the way, and keep the best model.
 
@@ -85,7 +85,7 @@ def train_run(
         resume: continue the run that is in `out`.
         overwrite: replace the run that is in `out`.
         show: called after each epoch with the `Epoch` and the `Look`, if there was one.
-        begun: called before the first epoch with the configuration in which every setting of rule and model is stated.
+        begun: called before the first epoch with the configuration, every setting of rule and model stated, and the data.
 
     Returns:
         A `Run` with the last and the best model, a record per epoch and a summary.
@@ -104,17 +104,17 @@ def train_run(
     start = start or partial(config.model_spec(dataset).build, data=dataset)
     model = as_model(start(as_key(config.seed, "seed")), "start(key)")
     config.checked(model, model.space.check(dataset.train))
-    begun = begun or (lambda config: None)
+    begun = begun or (lambda config, dataset: None)
     if folder is None:
-        begun(config)
+        begun(config, dataset)
         return _train(config, None, model, dataset, show)
     with folder.locked():
         if overwrite:
             folder.clear()
         if not folder.begun():
             folder.write_config(config)
-        write_record(folder.environment_file, environment(dataset))
-        begun(config)
+        write_record(folder.environment_file, environment(dataset, config.model == "mixed-rbm"))
+        begun(config, dataset)
         return _train(config, folder, model, dataset, show)
 
 
@@ -123,7 +123,7 @@ def _check_types(config: object, dataset: object, start: object, show: object, b
         raise InputError(f"config is {shown(config)}: pass a configuration such as mpf.Config.of(rule='pcd', hidden=16)")
     if not isinstance(dataset, Dataset | None):
         raise InputError(f"dataset is {shown(dataset)}: pass what mpf.load_dataset returned, or None for the data that config names")
-    calls = (("start", start, "a key", 1), ("show", show, "an Epoch and a Look", 2), ("begun", begun, "a Config", 1))
+    calls = (("start", start, "a key", 1), ("show", show, "an Epoch and a Look", 2), ("begun", begun, "a Config and a Dataset", 2))
     for name, value, takes, count in calls:
         if value is not None:
             function(name, value, takes, count)
@@ -143,7 +143,7 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
         if look is not None and look.valid > best:
             best, best_model, best_epoch = look.valid, epoch.model, epoch.number
             if folder is not None:
-                model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best})
+                model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best}, dataset.column_names)
         metrics = {name: float(value) for name, value in epoch.metrics.items()}
         seen = {} if look is None else look.record()
         record = {"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds, "cpu_seconds": seconds}
@@ -188,10 +188,10 @@ def _close(
     folder: RunFolder, config: Config, last: Model, look_at: Validation, provenance: dict[str, object], dataset: Dataset
 ) -> tuple[list[EpochRecord], Model, int]:
     """Write what a finished run has: its last model, pictures; read back what it recorded over all sittings."""
-    model_files.save(last, folder.final, {**provenance, "epoch": config.epochs})
+    model_files.save(last, folder.final, {**provenance, "epoch": config.epochs}, dataset.column_names)
     if not folder.best.exists():  # it was lost after the last epoch, or there was no look
         valid = look_at(last, config.seed + config.epochs).valid
-        model_files.save(last, folder.best, {**provenance, "epoch": config.epochs, "valid": valid})
+        model_files.save(last, folder.best, {**provenance, "epoch": config.epochs, "valid": valid}, dataset.column_names)
     _pictures(folder, last, dataset)
     metrics = folder.read_metrics()
     lost = config.epochs - len(metrics)

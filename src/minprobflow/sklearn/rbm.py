@@ -19,12 +19,13 @@ from .. import models
 from ..arguments import flag, number, whole
 from ..data.base import in_three
 from ..errors import InputError
+from ..frames import is_frame
 from ..likelihood import Estimate, free_energies, log_partition
 from ..model_specs import RBMSpec
 from ..models import files as model_files
 from ..samplers import sample
 from ..specs import documented, near, settings_of
-from ..tables import refuse_masked
+from ..tables import numbers, refuse_masked
 from ..train import Config, Fit, TrainState, begin, fit, fit_settings, spec_settings, state_from_bytes, state_to_bytes
 from . import bits
 
@@ -237,6 +238,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     def _validated(self, X: object, reset: bool = False) -> bits.Matrix:
         refuse_masked(X, "X")
+        if is_frame(X) and np.asarray(X).dtype.kind not in "biuf":
+            validate_data(self, X, reset=reset, skip_check_array=True)  # the names of its columns
+            return check_array(numbers(X, "X"))
         return validate_data(self, X, accept_sparse="csr", reset=reset)
 
     def _new_model(self, rows: UInt8[np.ndarray, "n D"], seed: int) -> models.RBM:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num
 
 from ..arguments import shown, whole
+from ..columns import Kind, Words, column_kinds
 from ..errors import InputError
 from ..random_bits import subkey
 from ..tables import refuse_missing, table
@@ -25,8 +26,6 @@ from .spin import Signs
 
 if TYPE_CHECKING:
     from .mixed import Mixed
-
-MAX_CATEGORIES = 32  # whole numbers from 0 up to this many are taken for categories where nobody says what they are
 
 Values = TypeVar("Values", Array, np.ndarray)
 Places = tuple[tuple[int, ...], ...]
@@ -220,30 +219,25 @@ class DiscreteColumns(Columns, Discrete):  # type: ignore[override]
         return np.arange(self.n_values - 1)[None] >= self.counts[:, None] - 1
 
 
-def kinds_of_columns(data: object) -> Columns:
-    """What the columns of a table hold: bits, spins, categories (whole numbers from 0 to 31), else real numbers.
+SPACES: dict[str, Callable[[int], Space]] = {"binary": Binary, "signs": Signs, "real": Real}
+
+
+def kinds_of_columns(data: object, words: Words | None = None) -> Columns:
+    """What the columns of a table hold: bits, spins, categories (words, or whole numbers from 0 to 31), else real numbers.
 
     >>> kinds_of_columns([[0, 2, 0.5], [1, 0, 1.5]]).parts
     (Binary(size=1), Categories(size=1, n_values=3), Real(size=1))
     """
     rows = table(data, "data")
     refuse_missing(rows, "data")
-    found: dict[Callable[[int], Space] | tuple[str, int], list[int]] = {}
-    for column, values in enumerate(rows.T):
-        found.setdefault(_kind(np.unique(values)), []).append(column)
-    parts = {key: key[1] for key in found if isinstance(key, tuple)}
-    spaces = [Categories(len(found[key]), parts[key]) if isinstance(key, tuple) else key(len(found[key])) for key in found]
+    found: dict[Kind, list[int]] = {}
+    for column, kind in enumerate(column_kinds(rows, words)):
+        found.setdefault(kind, []).append(column)
+    spaces = [
+        Categories(len(columns), kind.n_values) if kind.kind == "categories" else SPACES[kind.kind](len(columns))
+        for kind, columns in found.items()
+    ]
     return Columns(tuple(spaces), tuple(tuple(columns) for columns in found.values()))
-
-
-def _kind(values: np.ndarray) -> Callable[[int], Space] | tuple[str, int]:
-    if set(values) <= {0, 1}:
-        return Binary
-    if set(values) <= {-1, 1}:
-        return Signs
-    if values.min() >= 0 and values.max() < MAX_CATEGORIES and (values == np.floor(values)).all():
-        return "categories", int(values.max()) + 1
-    return Real
 
 
 def places(sizes: Sequence[int], columns: object) -> Places:
