@@ -36,6 +36,7 @@ REALS = np.sin(np.arange(60.0)).reshape(12, 5)
 W = np.sin(np.arange(15.0)).reshape(5, 3)
 RBM = mpf.BernoulliRBM(W, np.zeros(5), np.zeros(3))
 ISING = mpf.Ising.init(5)
+BASE = RBM.base(np.full(5, 0.5, np.float32))
 SPEED = {"epochs": 1, "batch_size": 4, "progress": False}
 SCALARS = (None, True, False, "1", "", "auto", b"1", 1j, float("nan"), float("inf"), -float("inf"), -1, 0, 1.5, 2.0, 1e300, 1e-320, -1e30)
 SCALARS += (2**31, 2**32, 2**63, 2**64, 10**400, -(10**400), np.int8(-3), np.float32("nan"), np.array(2), np.array(2.5), np.bool_(True))
@@ -109,7 +110,8 @@ def works(folder: str) -> dict[str, tuple]:
     state = mpf.fit(RBM, ROWS, "cd", **SPEED).state
     kept = os.path.join(folder, "state.safetensors")
     mpf.save_state(state, kept)
-    log_z = mpf.log_partition(RBM)
+    log_z, rungs = mpf.log_partition(RBM), os.path.join(folder, "trajectory.safetensors")
+    mpf.Trajectory.scaled(RBM, n=3).save(rungs)
     J, fields, letters = np.zeros((5, 5)), np.zeros(5), np.zeros((5, 3))
     ais = {"chains": 10, "betas": 10, "schedule": "linear", "samples": "gibbs", "sample_steps": 5, "target_stderr": 0.1, "target_gap": 0.5}
     table, fasta = os.path.join(folder, "table.csv"), os.path.join(folder, "family.fasta")
@@ -196,6 +198,13 @@ def works(folder: str) -> dict[str, tuple]:
             {"model": ISING, "data": ROWS, "rule": "mpf-1flip", "counts": None, "l1": 0.0, "l2": 0.1, "tolerance": 1e-2}
             | {"max_iterations": 5, "progress": False},
         ),
+        "Trajectory.of": (mpf.Trajectory.of, {"models": [BASE, RBM], "steps": [0, 5]}),
+        "Trajectory.scaled": (mpf.Trajectory.scaled, {"model": RBM, "base_data": ROWS, "n": 3}),
+        "Trajectory.load": (mpf.Trajectory.load, {"path": rungs}),
+        "Trajectory.save": (mpf.Trajectory.scaled(RBM, n=3).save, {"path": rungs}),
+        "Trajectory.draw_first": (mpf.Trajectory.scaled(RBM, n=3).draw_first, {"key": 0, "n": 3}),
+        "Trajectory.ending_at": (mpf.Trajectory.scaled(RBM, n=3).ending_at, {"model": RBM}),
+        "Trajectory.with_midpoints": (mpf.Trajectory.scaled(RBM, n=3).with_midpoints, {"links": [0]}),
         "sample": (
             mpf.sample,
             {"model": RBM, "n": 12, "steps": 2, "seed": 0, "start": ROWS, "held": np.ones(5), "kernel": "auto"},

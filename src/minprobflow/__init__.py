@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _NAMES = {
-    "models": "RBM BernoulliRBM SpinRBM CategoricalRBM GaussianRBM MixedRBM Ising Potts EnergyModel",
+    "models": "RBM BernoulliRBM SpinRBM CategoricalRBM GaussianRBM MixedRBM Ising Potts EnergyModel Trajectory",
     "units": "Bernoulli Spin Categorical Gaussian ReLU Mixed Binary Signs Categories Real NonNegative Columns",
     "rules": "CD PCD MPF1Flip FMPF PMPF FPMPF PseudoLikelihood Exact rule",
     "train": "fit fit_convex TrainState Config save_state load_state",
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .likelihood import Estimate, compare, log_likelihood, log_partition
-    from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, MixedRBM, Potts, SpinRBM
+    from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, MixedRBM, Potts, SpinRBM, Trajectory
     from .models.files import load, save
     from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, PseudoLikelihood, rule
     from .runs import train_run
