@@ -122,10 +122,11 @@ def works(folder: str) -> dict[str, tuple]:
     file_options = {"split": (0.8, 0.1, 0.1), "seed": 0, "real": False, "whole": False, "signs": False}
     config = {"data": table, "hidden": 3, "epochs": 1, "batch_size": 4}
     runs_config = {"data": table, "model": "rbm", "epochs": 1, "batch_size": 4, "score": "auto", "looks": 1, "evaluate_every": 1, "seed": 0}
+    runs_config |= {"likelihood_chains": 0, "stop_when": None, "patience": 2}
     runs_config |= {"data_options": {}, "model_settings": {"hidden": 3}, "rule_settings": {}, "optimizer": "sgd", "schedule": "linear"}
     digits, RBM64 = mpf.load_dataset("digits"), mpf.BernoulliRBM.init(0, 64, 3)
     common = {**SPEED, "optimizer": "sgd", "learning_rate": 0.1, "seed": 0, "centred": None, "l1": 0.0, "l2": 0.0, "average": None}
-    common |= {"callbacks": (), "resume": False, "state": None, "seeds": None}
+    common |= {"callbacks": (), "resume": False, "state": None, "seeds": None, "likelihood_chains": 0}
     particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5, "kernel": "auto"}
     tempering = {"seed": 0, "model": RBM, "states": np.zeros((2, 3, 5)), "betas": [0.0, 1.0], "steps": 2, "base": None}
     cases = {

@@ -46,6 +46,9 @@ class EpochRecord(TypedDict, total=False):
     valid: float
     stderr: float
     method: str
+    verdict: str
+    log_partition: float
+    log_partition_stderr: float
     seconds: float
     cpu_seconds: float
 

@@ -18,7 +18,7 @@ from ..rules.base import Rule, RuleSpec
 from .optimizer import Rate
 from .state import Metrics, TrainState
 
-_UPDATES, _SHUFFLES, _START = 0, 1, 2  # separate streams of random numbers
+_UPDATES, _SHUFFLES, _START, WATCH = 0, 1, 2, 3  # separate streams of random numbers
 RECONSTRUCTED = 1000  # examples whose reconstruction error is measured at the end of an epoch
 
 
@@ -82,7 +82,7 @@ def _epoch(
     batches = order[: n_batches * batch_size].reshape(n_batches, batch_size)
 
     def step(state: TrainState, rows: Array) -> tuple[TrainState, dict[str, Array]]:
-        return update(state, data[rows].astype(float), rate, rule, optimizer, average)
+        return update(state, data[rows].astype(float), rate, rule, optimizer, average, 1 / n_batches)
 
     state, metrics = jax.lax.scan(step, state, batches)
     some = data[batches.ravel()[:RECONSTRUCTED]].astype(float)
@@ -97,8 +97,9 @@ def update(
     rule: Rule,
     optimizer: optax.GradientTransformationExtraArgs,
     average: float | None,
+    path: float,
 ) -> tuple[TrainState, dict[str, Array]]:
-    """Connect, differentiate, descend."""
+    """Connect, differentiate, descend. New parameters have a weight of 1 - `average` in the averaged model, of `path` in the path."""
     key = subkey(subkey(state.key, _UPDATES), state.step)
     connected = rule.connect(key, state.model, state.rule, batch)
     (objective, (rule_state, diagnostics)), gradient = jax.value_and_grad(rule.loss, has_aux=True)(state.model, connected, batch)
@@ -106,13 +107,16 @@ def update(
     if rate is not None:
         change = jax.tree.map(lambda x: -jnp.asarray(rate(state.step), x.dtype) * x, change)
     model = optax.apply_updates(state.model, change)
-    averaged = None
-    if average is not None:
-        # an exponential average that starts as a plain mean; average = 1 stays one (Polyak)
-        weight = jnp.maximum(1 - average, 1 / (state.step + 1).astype(float))
-        averaged = jax.tree.map(lambda old, new: old + weight * (new - old), state.average, model)
+    averaged = None if average is None else _running_mean(state.average, model, 1 - average, state.step)
+    smooth = None if state.path is None else _running_mean(state.path, model, path, state.step)
     metrics = {"objective": objective, **diagnostics._asdict(), "gradient_norm": jnp.sqrt(squared_norm(gradient))}
-    return TrainState(state.step + 1, state.key, model, optimizer_state, rule_state, averaged), metrics
+    return TrainState(state.step + 1, state.key, model, optimizer_state, rule_state, averaged, smooth), metrics
+
+
+def _running_mean(mean: Model | None, model: Model, weight: float, step: Array) -> Model:
+    """An exponential average that starts as a plain mean; with weight 0 it stays one (Polyak)."""
+    share = jnp.maximum(weight, 1 / (step + 1).astype(float))
+    return jax.tree.map(lambda old, new: old + share * (new - old), mean, model)
 
 
 def reconstruction_error(key: Array, model: Model, batch: Float[Array, "B D"]) -> Float[Array, ""]:

@@ -32,6 +32,7 @@ from .epoch import arrangement, run_epoch, start
 from .optimizer import Rate
 from .progress import Figure, TrainingProgress
 from .state import Metrics, TrainState
+from .watching import watch, watched
 
 MAX_SEEDS = 10_000
 
@@ -85,6 +86,7 @@ def fit(
     l1: float = Config.l1,
     l2: float = Config.l2,
     average: float | str | None = Config.average,
+    likelihood_chains: int | None = Config.likelihood_chains,
     kernels: Literal["auto", "native", "xla"] = Config.kernels,
     seed: int | jax.Array = Config.seed,
     seeds: int | None = None,
@@ -132,6 +134,7 @@ def fit(
         l1=l1,
         l2=l2,
         average=average,
+        likelihood_chains=likelihood_chains,
         kernels=kernels,
     )
     seeds = None if seeds is None else whole("seeds", seeds, 1, MAX_SEEDS)
@@ -155,16 +158,18 @@ def fit(
         state = _begin(config, keys, starts, device_data, seeds)
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
+    elif (state.tracked is None) == bool(config.likelihood_chains):
+        state = watched(state, rows, config, seeds is not None)
     history: list[dict[str, Figure]] = []
     display = TrainingProgress(config.epochs, config.rule_spec().informative()) if wanted(progress) else nullcontext()
     with native.using(config.kernels), display as show:
         for number in range(int(np.max(state.step)) // batches + 1, config.epochs + 1):
             begun = time.perf_counter()
-            new, metrics = epoch_of(state, device_data)
+            new, metrics = epoch_of(state._replace(tracked=None), device_data)
             _stop_if_diverged(new, metrics, state, checkpoint, record)
-            state = new
-            means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()}
-            event = Epoch(number, config.epochs, state.average or state.model, state, means, time.perf_counter() - begun)
+            state, log_partition = watch(state, new, number, batches * config.examples)
+            means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()} | log_partition
+            event = Epoch(number, config.epochs, state.result, state, means, time.perf_counter() - begun)
             history.append({"epoch": number, **means, "seconds": event.seconds})
             if show is not None:
                 show(event)
@@ -173,7 +178,7 @@ def fit(
                 save_checkpoint(state, checkpoint, record)
             if any(answers):
                 break
-    return Fit(state.average or state.model, state, history)
+    return Fit(state.result, state, history)
 
 
 def _starts(model: object, keys: list[jax.Array]) -> list[Model]:
@@ -219,7 +224,8 @@ def _begin(config: Config, keys: list[jax.Array], starts: list[Model], data: jax
             start(key, starts[i % len(starts)], data, rule, config.examples, optimizer, config.average is not None)
             for i, key in enumerate(keys)
         ]
-    return states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    state = states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    return watched(state, np.asarray(data), config, seeds is not None)
 
 
 def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, checkpoint: str | None, record: dict[str, object]) -> None:

@@ -1,0 +1,55 @@
+"""The likelihood chains of a training state: begun, carried along after each epoch, and what they say."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import native
+from ..random_bits import subkey
+from .config import Config
+from .epoch import WATCH
+from .progress import Figure
+from .state import TrainState
+from .tracking import begin, follow, steps_of, tracked_partition
+
+Tree = TypeVar("Tree")
+
+
+def watched(state: TrainState, rows: np.ndarray, config: Config, replicas: bool) -> TrainState:
+    """With chains that track the likelihood from here on, or without any, as the configuration says."""
+    if not config.likelihood_chains:
+        return state._replace(path=None, tracked=None)
+    with native.using(config.kernels):
+        each = _replicas((state.key, state.result), replicas)
+        begun = [begin(subkey(key, WATCH), model, rows, config.likelihood_chains) for key, model in each]
+    tracked = jax.tree.map(lambda *leaves: jnp.stack(leaves) if replicas else leaves[0], *begun)
+    return state._replace(path=state.model if state.average is None else None, tracked=tracked)
+
+
+def _replicas(tree: Tree, several: bool) -> list[Tree]:
+    """Each replica's part."""
+    n = len(jax.tree.leaves(tree)[0]) if several else 1
+    return [jax.tree.map(lambda leaf, i=i: leaf[i], tree) for i in range(n)] if several else [tree]
+
+
+def watch(old: TrainState, new: TrainState, epoch: int, examples: int) -> tuple[TrainState, dict[str, Figure]]:
+    """The state after an epoch, whose chains have followed the path; and log Z of its model, one entry per replica if there are several."""
+    if old.tracked is None:
+        return new, {}
+    replicas = new.step.ndim > 0
+    on_path, to_model = (jnp.asarray(steps) for steps in steps_of(epoch, examples, old.tracked.chains))
+    keys = [(jax.vmap(_key, (0, 0, None)) if replicas else _key)(new.key, new.step, i) for i in (0, 1)]
+    tracked = follow(keys[0], old.tracked, old.followed, new.followed, on_path, replicas)
+    seen = tracked if new.path is None else follow(keys[1], tracked, new.path, new.model, to_model, replicas)
+    groups = seen.by_group()
+    found = [tracked_partition(one) for one in groups.reshape(-1, groups.shape[-1])]
+    values = {"log_partition": [one.value for one in found], "log_partition_stderr": [one.stderr for one in found]}
+    return new._replace(tracked=tracked), {name: np.asarray(each).reshape(groups.shape[:-1]) for name, each in values.items()}
+
+
+def _key(key: jax.Array, step: jax.Array, number: int) -> jax.Array:
+    return subkey(subkey(subkey(key, WATCH), step), number)
