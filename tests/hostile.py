@@ -216,6 +216,7 @@ def works(folder: str) -> dict[str, tuple]:
         "default_kernel": (samplers.default_kernel, {"model": RBM}),
         "kernel": (samplers.kernel, {"step": lambda key, model, state, held=None: (state, None)}),
         "tempering": (samplers.tempering, {"betas": [0.0, 1.0], "base": None}),
+        "exchange": (samplers.exchange, {"trajectory": mpf.Trajectory.scaled(RBM, n=3), "steps": 1}),
         "Tempering": (samplers.Tempering, {"rungs": 3, "hottest": 0.0}),
         "kernel_spec": (samplers.kernel_spec, {"name": "tempering", "rungs": 3}),
         "tempered PCD": (mpf.rule, {"name": "pcd", "k": 1, "kernel": "tempering", "rungs": 3, "hottest": 0.1}),
