@@ -25,6 +25,7 @@ from ..random_bits import as_key
 from ..records import write_record
 from ..samplers import sample
 from ..train import Config, Epoch, fit
+from ..train.progress import Figure
 from ..train.tracking import TrackedPartition
 from .diagnostics import filters
 from .environment import environment
@@ -140,6 +141,7 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
     looks, look_at = config.look_epochs(), Validation(model, dataset, config.score)
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
     kept: list[EpochRecord] = []
+    kept_rungs: Figure | None = None
     begun, mark = time.perf_counter(), time.process_time()
 
     earlier = [] if folder is None else folder.read_metrics()  # of a run that is resumed
@@ -148,13 +150,17 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
         return config.stop_when == "plateau" and plateau(metrics, config.patience)
 
     def after(epoch: Epoch) -> bool:
-        nonlocal best, best_model, best_epoch, mark
+        nonlocal best, best_model, best_epoch, mark, kept_rungs
         seconds = time.process_time() - mark
         look = look_at(epoch.model, config.seed + epoch.number, _followed(epoch)) if epoch.number in looks else None
         if look is not None and look.valid > best:
             best, best_model, best_epoch = look.valid, epoch.model, epoch.number
             if folder is not None:
                 model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best})
+        rungs = epoch.metrics.get("rungs")
+        if folder is not None and rungs is not None and rungs != kept_rungs and (found := epoch.trajectory) is not None:
+            found.save(folder.trajectory)
+            kept_rungs = rungs
         metrics = {name: float(value) for name, value in epoch.metrics.items()}
         seen = {} if look is None else look.record()
         record = {"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds, "cpu_seconds": seconds}
@@ -169,7 +175,10 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
     checkpoint, resume = (None, False) if folder is None else (folder.checkpoint, True)
     if settled(earlier):  # it has come to its end already
         config = dataclasses.replace(config, epochs=earlier[-1]["epoch"])
-    last = fit(model, dataset.train, **config.arguments(), checkpoint=checkpoint, resume=resume, callbacks=[after], progress=False).model
+    done = fit(model, dataset.train, **config.arguments(), checkpoint=checkpoint, resume=resume, callbacks=[after], progress=False)
+    last = done.model
+    if folder is not None and done.trajectory is not None:
+        done.trajectory.save(folder.trajectory)
     compiling = _compile_seconds(kept)
     metrics = kept
     if kept and kept[-1]["epoch"] < config.epochs:  # it stopped early

@@ -22,6 +22,7 @@ from .. import arguments, native, rules
 from ..arguments import choice, flag, number, room, whole
 from ..data import Dataset
 from ..errors import InputError
+from ..flow.trajectory import check_path
 from ..model_specs import ModelSpec, chosen_for, completed, model_spec
 from ..models.base import Centrable, Model, as_model
 from ..rules import RuleSpec
@@ -81,6 +82,9 @@ class Config:
     likelihood_chains: int | None = None
     """extra chains, in tens, that follow the parameters from epoch to epoch and tell log Z on the way, with its error (trajectory AIS);
     0 for none; by default 200 in runs whose log Z is not summed exactly, none in fit"""
+    trajectory: bool = False
+    """keep models on the way whenever exchange of states with the last one kept would become rare, and go back to that one at half the
+    learning rate when the model jumps: such models can be sampled and evaluated along their trajectory"""
     kernels: Literal["auto", "native", "xla"] = "auto"
     """how layers of bits are computed with: native (compiled kernels, on the CPU), xla, or by default native where that is possible"""
     seed: int = 0
@@ -178,7 +182,15 @@ class Config:
             centred=self._centred(model),
             average=self._average(),
             kernels=native.path(self.kernels),
+            trajectory=self._climbing(model),
         )
+
+    def _climbing(self, model: Model) -> bool:
+        wanted = flag("trajectory", self.trajectory) or self.rule_spec().keeps_trajectory
+        if wanted:
+            as_kernel("auto", model)
+            check_path(model)
+        return wanted
 
     def _watching(self) -> int:
         """The number of likelihood chains; in whole groups."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from ..models.base import Model
+from .ladder import Ladder
 from .tracking import Tracked
 
 
@@ -29,6 +30,7 @@ class TrainState(NamedTuple):
     average: Model | None  # of the parameters, where averaging is on
     path: Model | None = None  # mean of the parameters over about an epoch, where likelihood chains follow it
     tracked: Tracked | None = None  # these chains
+    trajectory: Ladder | None = None  # rungs kept on the way
 
     @property
     def result(self) -> Model:

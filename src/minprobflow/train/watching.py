@@ -24,13 +24,17 @@ def watched(state: TrainState, rows: np.ndarray, config: Config, replicas: bool)
     if not config.likelihood_chains:
         return state._replace(path=None, tracked=None)
     with native.using(config.kernels):
-        each = _replicas((state.key, state.result), replicas)
+        each = replicas_of((state.key, state.result), replicas)
         begun = [begin(subkey(key, WATCH), model, rows, config.likelihood_chains) for key, model in each]
-    tracked = jax.tree.map(lambda *leaves: jnp.stack(leaves) if replicas else leaves[0], *begun)
-    return state._replace(path=state.model if state.average is None else None, tracked=tracked)
+    return state._replace(path=state.model if state.average is None else None, tracked=in_one(begun, replicas))
 
 
-def _replicas(tree: Tree, several: bool) -> list[Tree]:
+def in_one(parts: list[Tree], several: bool) -> Tree:
+    """Replicas along a first axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts) if several else parts[0]
+
+
+def replicas_of(tree: Tree, several: bool) -> list[Tree]:
     """Each replica's part."""
     n = len(jax.tree.leaves(tree)[0]) if several else 1
     return [jax.tree.map(lambda leaf, i=i: leaf[i], tree) for i in range(n)] if several else [tree]
