@@ -122,11 +122,11 @@ def works(folder: str) -> dict[str, tuple]:
     file_options = {"split": (0.8, 0.1, 0.1), "seed": 0, "real": False, "whole": False, "signs": False}
     config = {"data": table, "hidden": 3, "epochs": 1, "batch_size": 4}
     runs_config = {"data": table, "model": "rbm", "epochs": 1, "batch_size": 4, "score": "auto", "looks": 1, "evaluate_every": 1, "seed": 0}
-    runs_config |= {"likelihood_chains": 0, "stop_when": None, "patience": 2}
+    runs_config |= {"likelihood_chains": 0, "trajectory": False, "stop_when": None, "patience": 2}
     runs_config |= {"data_options": {}, "model_settings": {"hidden": 3}, "rule_settings": {}, "optimizer": "sgd", "schedule": "linear"}
     digits, RBM64 = mpf.load_dataset("digits"), mpf.BernoulliRBM.init(0, 64, 3)
     common = {**SPEED, "optimizer": "sgd", "learning_rate": 0.1, "seed": 0, "centred": None, "l1": 0.0, "l2": 0.0, "average": None}
-    common |= {"callbacks": (), "resume": False, "state": None, "seeds": None, "likelihood_chains": 0}
+    common |= {"callbacks": (), "resume": False, "state": None, "seeds": None, "likelihood_chains": 0, "trajectory": False}
     particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5, "kernel": "auto"}
     tempering = {"seed": 0, "model": RBM, "states": np.zeros((2, 3, 5)), "betas": [0.0, 1.0], "steps": 2, "base": None}
     cases = {
@@ -187,6 +187,7 @@ def works(folder: str) -> dict[str, tuple]:
         "Categories.check": (mpf.Categories(5, 3).check, {"data": LETTERS}),
         "Real.check": (mpf.Real(5).check, {"data": REALS}),
         **{f"{rule.__name__}": (rule, particle) for rule in (mpf.CD, mpf.PCD, mpf.FMPF, mpf.PMPF, mpf.FPMPF)},
+        **{f"{rule.__name__}": (rule, {name: particle[name] for name in particle if name != "kernel"}) for rule in (mpf.PTT, mpf.FlowPTT)},
         "MPF1Flip": (mpf.MPF1Flip, {"o": "zero", "log": True}),
         "PseudoLikelihood": (mpf.rule, {"name": "pseudo-likelihood"}),
         "Exact": (mpf.rule, {"name": "exact"}),
