@@ -193,3 +193,14 @@ def test_models_without_independent_units_are_refused():
     for name in laws.FIRST:
         if not name.startswith("EnergyModel"):
             check_path(laws.MODELS[name])
+
+
+def test_replicas_climb_ladders_of_their_own():
+    settings = {**FAST, "epochs": 6, "learning_rate": 1.0, "trajectory": True}
+    together = mpf.fit(START, DATA, "ptt", seeds=2, seed=5, **settings)
+    assert together.trajectory is None and together.history[-1]["rungs"].shape == (2,) and together.history[-1]["rungs"].max() > 1
+    for i in range(2):
+        alone = mpf.fit(START, DATA, "ptt", seed=5 + i, **settings)
+        np.testing.assert_array_equal(together.replica(i).weights, alone.model.weights)
+        assert int(alone.state.trajectory.used) == together.history[-1]["rungs"][i]
+        np.testing.assert_array_equal(together.state.trajectory.steps[i], alone.state.trajectory.steps)
