@@ -11,6 +11,7 @@ import minprobflow as mpf
 from minprobflow.runs.validation import Validation, plateau
 from minprobflow.train import tracking
 from minprobflow.train.tracking import Tracked, TrackedPartition, tracked_partition
+from minprobflow.train.watching import NAMES
 
 WATCHED = [name for name in laws.SOME if name.startswith(("RBM-", "Ising", "Potts", "SpinRBM", "CategoricalRBM"))]
 DIGITS = mpf.load_dataset("digits")
@@ -22,7 +23,7 @@ def start_of(model):
 
 
 def stated(metrics):
-    return TrackedPartition(float(metrics["log_partition"]), float(metrics["log_partition_stderr"]))
+    return TrackedPartition(*(float(metrics[name]) for name in NAMES))
 
 
 def exact(model):
@@ -51,7 +52,7 @@ def walked(model, steps, wrong=False, chains=20000):
     """Chains carried from independent units to the model; `wrong` samples with the new parameters before it weighs."""
     base = model.base(jnp.full(model.space.size, 0.5))
     v = jax.random.bernoulli(jax.random.key(0), 0.5, (10, chains // 10, model.space.size)).astype(float)
-    tracked = Tracked(v, jnp.zeros(v.shape[:2]), jnp.full(10, float(base.base_log_partition())))
+    tracked = Tracked(v, jnp.zeros(v.shape[:2]), jnp.full(10, float(base.base_log_partition())), jnp.zeros(()))
     for i in range(steps):
         before, after = (model.between(base, jnp.asarray(beta)) for beta in (i / steps, (i + 1) / steps))
         if wrong:
@@ -60,7 +61,7 @@ def walked(model, steps, wrong=False, chains=20000):
             tracked = tracked._replace(log_weights=tracked.log_weights + gains)
         else:
             tracked = tracking.weighed(jax.random.key(i), tracked, before, after)
-    return tracked_partition(tracked.by_group())
+    return tracked_partition(tracked.by_group(), 0.0)
 
 
 @pytest.mark.parametrize("name", ["RBM-0-tau0.5", "RBM-1-tau1.0", "RBM-2-tau2.0"])
@@ -74,9 +75,8 @@ def test_the_step_comes_before_the_weight(name):
 
 def test_resampling_keeps_the_sum_of_each_group():
     rng = np.random.default_rng(0)
-    tracked = Tracked(
-        jnp.asarray(rng.random((10, 40, 3)), jnp.float32), jnp.asarray(rng.normal(size=(10, 40)), jnp.float32), jnp.arange(10.0)
-    )
+    v, log_weights = (jnp.asarray(x, jnp.float32) for x in (rng.random((10, 40, 3)), rng.normal(size=(10, 40))))
+    tracked = Tracked(v, log_weights, jnp.arange(10.0), jnp.zeros(()))
     due = jnp.asarray([True, False] * 5)
     new = tracking.resampled(jax.random.key(0), tracked, due)
     np.testing.assert_allclose(new.by_group(), tracked.by_group(), rtol=1e-6)
@@ -103,7 +103,7 @@ def test_the_error_is_the_spread_between_groups():
     @jax.jit
     def run(key):
         v = jax.random.bernoulli(key, 0.5, (10, 20, model.space.size)).astype(float)
-        tracked = Tracked(v, jnp.zeros(v.shape[:2]), jnp.full(10, base.base_log_partition()))
+        tracked = Tracked(v, jnp.zeros(v.shape[:2]), jnp.full(10, base.base_log_partition()), jnp.zeros(()))
         for i in range(3):
             tracked = tracking.weighed(
                 jax.random.fold_in(key, i), tracked, *(model.between(base, jnp.asarray(b / 3, jnp.float32)) for b in (i, i + 1))
@@ -111,16 +111,18 @@ def test_the_error_is_the_spread_between_groups():
         return tracked
 
     for seed in range(200):
-        values.append(tracked_partition(run(jax.random.key(seed)).by_group()))
+        values.append(tracked_partition(run(jax.random.key(seed)).by_group(), 0.0))
     spread = np.std([found.value for found in values])
     assert np.sqrt(np.mean([found.stderr**2 for found in values])) == pytest.approx(spread, rel=0.3)
     assert np.mean([found.lower <= exact(model) <= found.upper for found in values]) > 0.9
 
 
 def test_groups_that_disagree_are_not_trusted():
-    assert tracked_partition(np.zeros(10)).verdict == "trusted"
-    assert tracked_partition(np.linspace(0, 1.0, 10)).verdict == "wide"
-    apart = tracked_partition(np.asarray([0.0] * 9 + [8.0]))
+    assert tracked_partition(np.zeros(10), 0.3).verdict == "trusted"
+    assert tracked_partition(np.linspace(0, 1.0, 10), 0.6).verdict == "wide"
+    apart = tracked_partition(np.asarray([0.0] * 9 + [8.0]), 6.0)
+    assert tracked_partition(np.zeros(10), 1.0).verdict == "wide"  # chains from the data are elsewhere
+    assert tracked_partition(np.zeros(10), 3.0).verdict == "do not trust" and tracked_partition(np.zeros(10), 3.0).upper == 3.0
     assert apart.verdict == "do not trust" and apart.value == pytest.approx(special.logsumexp([0] * 9 + [8]) - np.log(10))
 
 
@@ -157,14 +159,14 @@ def test_the_chains_follow_the_averaged_model_and_each_replica():
         likelihood_chains=400,
     )
     for i in range(2):
-        found = tracked_partition(fit.state.tracked.by_group()[i])
+        found = tracked_partition(fit.state.tracked.by_group()[i], float(fit.state.tracked.reverse[i]))
         assert abs(found.value - exact(fit.replica(i))) < max(4 * found.stderr, 0.02)
         assert fit.history[-1]["log_partition"][i] == pytest.approx(found.value)
     plain = mpf.fit(mpf.BernoulliRBM.init(0, 64, 8, DIGITS.train), DIGITS.train, "pcd", epochs=4, likelihood_chains=400)
     assert not np.array_equal(plain.state.path.weights, plain.model.weights)  # the chains are on the path; what is recorded is the model's
     found = stated(plain.history[-1])
     assert abs(found.value - exact(plain.model)) < max(4 * found.stderr, 0.02)
-    on_path = tracked_partition(plain.state.tracked.by_group())
+    on_path = tracked_partition(plain.state.tracked.by_group(), float(plain.state.tracked.reverse))
     assert abs(on_path.value - exact(plain.state.path)) < max(4 * on_path.stderr, 0.02)
 
 
@@ -181,12 +183,39 @@ def test_a_run_records_the_likelihood_with_its_error_and_verdict():
     assert mpf.train_run(mpf.Config.of(hidden=8, epochs=1)).config.likelihood_chains is None  # summed exactly
 
 
-def test_chains_that_disagree_give_way_to_a_quick_look():
+def test_a_look_has_the_verdict_of_the_chains():
     model = mpf.BernoulliRBM.init(0, 64, 24, DIGITS.train)
-    apart = TrackedPartition(40.0, 0.6)
-    assert Validation(model, DIGITS)(model, 0, apart).method.startswith("AIS, 301 temperatures")
-    look = Validation(model, DIGITS, "trajectory")(model, 0, apart)
-    assert look.verdict == "do not trust" and look.method.startswith("trajectory")
+    look = Validation(model, DIGITS)(model, 0, TrackedPartition(40.0, 0.6, 40.0))
+    assert look.verdict == "do not trust" and look.method.startswith("trajectory") and look.stderr == 0.6
+    assert Validation(model, DIGITS)(model, 0).method.startswith("AIS, 301 temperatures")  # no chains: a short run
+
+
+@pytest.mark.parametrize("name", ["RBM-0-tau0.5", "RBM-2-tau2.0", "Ising-0-tau0.5"])
+def test_chains_from_the_data_agree_where_data_and_model_do(name):
+    """Data drawn from the model that the way ends at: both sides hold the enumerated difference."""
+    model = laws.MODELS[name]
+    begin = jax.tree.map(lambda x: 0.6 * x, model)
+    rows = jnp.asarray(laws.draw(model, 5000))
+    found = [float(tracking.gone_back(jax.random.key(i), rows, begin, model, jnp.asarray(20), False)) for i in range(20)]
+    error = np.std(found) / np.sqrt(20)
+    assert abs(np.mean(found) - (exact(model) - exact(begin))) < 4 * error + 0.02
+    assert error < 0.1
+
+
+def test_a_mode_that_only_the_data_know_is_not_trusted():
+    """Chains from independent units go to the wide mode; the data are in a deep, narrow one that holds most of the mass."""
+    data = np.zeros((200, 64), np.uint8)
+    data[:, :32] = 1
+    flat = mpf.BernoulliRBM(np.zeros((64, 1)), np.zeros(64), np.zeros(1))
+    sign = np.where(np.arange(64) < 32, 1.0, -1.0)
+    deep = mpf.BernoulliRBM(12 * sign[:, None], np.zeros(64), np.full(1, -330.0))
+    key, steps = jax.random.key(0), jnp.asarray(100)
+    tracked = tracking.begin(key, flat, np.tile([[0], [1]], (100, 64)).astype(np.uint8), 100)
+    after = tracking.follow(key, tracked, flat, deep, steps, False)
+    reverse = float(tracked.reverse + tracking.gone_back(key, jnp.asarray(data), flat, deep, steps, False))
+    found = tracked_partition(after.by_group(), reverse)
+    assert exact(deep) - found.value > 5  # missed
+    assert found.verdict == "do not trust" and found.lower < exact(deep) < found.upper
 
 
 def test_a_run_stops_on_a_plateau_and_stays_stopped(tmp_path):

@@ -50,6 +50,7 @@ class EpochRecord(TypedDict, total=False):
     verdict: str
     log_partition: float
     log_partition_stderr: float
+    log_partition_reverse: float
     rungs: float
     rejected: float
     rate_scale: float

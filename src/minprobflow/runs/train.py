@@ -27,6 +27,7 @@ from ..samplers import sample
 from ..train import Config, Epoch, fit
 from ..train.progress import Figure
 from ..train.tracking import TrackedPartition
+from ..train.watching import NAMES
 from .diagnostics import filters
 from .environment import environment
 from .folder import EpochRecord, RunFolder
@@ -204,8 +205,7 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
 
 
 def _followed(epoch: Epoch) -> TrackedPartition | None:
-    found = [epoch.metrics.get(name) for name in ("log_partition", "log_partition_stderr")]
-    return None if found[0] is None or found[1] is None else TrackedPartition(float(found[0]), float(found[1]))
+    return TrackedPartition(*(float(epoch.metrics[name]) for name in NAMES)) if NAMES[0] in epoch.metrics else None
 
 
 def _compile_seconds(metrics: list[EpochRecord]) -> float:

@@ -75,8 +75,8 @@ class Validation:
         stderr, method, verdict = 0.0, "exact", "trusted"
         if self._score == "auto" and is_enumerable(model, MAX_UNITS):
             log_z = float(_log_partition(model))
-        elif followed is not None and (self._score == "trajectory" or (self._score == "auto" and followed.stderr < FAR)):
-            (log_z, stderr), verdict, method = followed, followed.verdict, "trajectory AIS, optimistic"
+        elif followed is not None and self._score in ("auto", "trajectory"):
+            log_z, stderr, verdict, method = followed.value, followed.stderr, followed.verdict, "trajectory AIS, optimistic"
         else:
             mean = model.space.mean_features(self._rows)
             side = forward(jax.random.key(seed), model, model.base(jnp.asarray(mean, jnp.float32)), three_piece(BETAS), CHAINS)

@@ -96,7 +96,7 @@ class Config:
     score: Literal["auto", "exact", "trajectory", "ais", "interval", "sides"] = "auto"
     """validation score by which the best model is kept: exact; trajectory (by the likelihood_chains); ais (a short run); interval or sides
     (AIS in both directions, the safe end of its interval or the larger log Z of its directions); by default exact where that is cheap, else
-    trajectory, and ais where the chains' own error is large; trajectory and ais are optimistic"""
+    trajectory; trajectory and ais are optimistic"""
     stop_when: Literal["plateau"] | None = None
     """plateau: stop when the validation likelihood has not risen by more than its error for `patience` looks; by default never. It suits
     a constant schedule: under a decaying one the likelihood rises to the end"""

@@ -185,7 +185,7 @@ def fit(
             begun = time.perf_counter()
             new, metrics = epoch_of(state._replace(tracked=None))
             _stop_if_diverged(new, metrics, state, checkpoint, record)
-            state, log_partition = watch(state, new, number, batches * config.examples)
+            state, log_partition = watch(state, new, number, device_data)
             means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()}
             means |= log_partition | climbed(state)
             event = Epoch(number, config.epochs, state.result, state, means, time.perf_counter() - begun)

@@ -9,7 +9,10 @@ Single updates wander about at usual learning rates, and the weights' variance a
 chains are weighed. So the chains follow a smooth path: the averaged model, or else a running mean of the parameters over about an epoch;
 from epoch to epoch in small steps along a straight line. To look at the model itself, copies of them go on from the path to the model.
 
-Chains are resampled within groups that know nothing of each other, so the spread of the groups' estimates is an honest error.
+Chains are resampled within groups that know nothing of each other, so the spread of the groups' estimates is an honest error of what the
+chains have seen. Mass that they never found is another matter. So in each epoch other chains start at the data, settle, and go the same
+way back: their weights give log Z too high, on average, if the model's samples look like the data. Where the two sides are apart, chains
+from independent units and chains from the data are in different places.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from ..models.base import Model
 from ..numerics import any_replica, effective_share, log_mean_exp
 from ..random_bits import subkey, uniform
 from ..samplers import default_kernel
+from ..samplers.engine import run
 
 GROUPS = 10
 BRIDGE = 101  # temperatures from independent units to the model that training starts from
@@ -38,6 +42,8 @@ FEWEST = 10  # steps per epoch
 FIRST = 15  # times as many in the first epoch
 T95 = 2.26  # of Student's distribution with GROUPS - 1 degrees of freedom
 FAR, WIDE = 0.3, 0.1  # standard errors from which the verdicts are "do not trust" and "wide"
+OPEN, APART = 0.5, 2.0  # and the same for the distance between the two sides
+RETURNING, SETTLE = 50, 20  # chains from the data, and steps that they make before they go back
 
 
 class Tracked(NamedTuple):
@@ -46,6 +52,7 @@ class Tracked(NamedTuple):
     v: Float[Array, "*replicas groups chains D"]
     log_weights: Float[Array, "*replicas groups chains"]  # gained since the group was last resampled
     log_partition: Float[Array, "*replicas groups"]  # log Z as the group had it then
+    reverse: Float[Array, "*replicas"]  # log Z from the other side
 
     @property
     def chains(self) -> int:
@@ -67,6 +74,7 @@ class TrackedPartition(NamedTuple):
 
     value: float
     stderr: float
+    reverse: float  # by chains from the data that went back
 
     @property
     def lower(self) -> float:
@@ -76,24 +84,27 @@ class TrackedPartition(NamedTuple):
     @property
     def upper(self) -> float:
         """Its upper end."""
-        return self.value + T95 * self.stderr + GROUPS * self.stderr**2 / 2
+        return max(self.value + T95 * self.stderr + GROUPS * self.stderr**2 / 2, self.reverse)
 
     @property
     def verdict(self) -> Literal["trusted", "wide", "do not trust"]:
-        """How far to trust it: chains that lose the model disagree."""
-        return "trusted" if self.stderr < WIDE else "wide" if self.stderr < FAR else "do not trust"
+        """How far to trust it: chains that lose the model disagree with each other, or with those from the data."""
+        apart = abs(self.reverse - self.value)
+        if not (self.stderr < FAR and apart < APART):
+            return "do not trust"
+        return "trusted" if self.stderr < WIDE and apart < OPEN else "wide"
 
 
-def tracked_partition(by_group: Float[np.ndarray, " groups"]) -> TrackedPartition:
+def tracked_partition(by_group: Float[np.ndarray, " groups"], reverse: float) -> TrackedPartition:
     """log of the groups' mean Z; its error is that of the groups' Z relative to their mean, or of their logs if that is larger.
 
-    >>> found = tracked_partition(np.log([1.0, 1.1, 0.9, 1.0, 1.05, 0.95, 1.0, 1.0, 0.98, 1.02]))
+    >>> found = tracked_partition(np.log([1.0, 1.1, 0.9, 1.0, 1.05, 0.95, 1.0, 1.0, 0.98, 1.02]), reverse=0.1)
     >>> round(found.value, 3), round(found.stderr, 3), found.verdict
     (0.0, 0.017, 'trusted')
     """
     value = float(np.logaddexp.reduce(by_group) - math.log(len(by_group)))
     spread = max(np.std(np.exp(by_group - value), ddof=1), np.std(by_group, ddof=1))
-    return TrackedPartition(value, float(spread / math.sqrt(len(by_group))))
+    return TrackedPartition(value, float(spread / math.sqrt(len(by_group))), float(reverse))
 
 
 def begin(key: Key[Array, ""], model: Model, data: Num[np.ndarray, "N D"], chains: int) -> Tracked:
@@ -102,7 +113,8 @@ def begin(key: Key[Array, ""], model: Model, data: Num[np.ndarray, "N D"], chain
     annealed = anneal(subkey(key, 1), model, base, base_samples(subkey(key, 0), base, chains), np.linspace(0, 1, BRIDGE))
     log_weights = jnp.asarray(annealed.log_weights).astype(float).reshape(GROUPS, -1)
     states = jnp.asarray(annealed.states).astype(float).reshape(GROUPS, -1, model.space.size)
-    return Tracked(states, log_weights, jnp.full(GROUPS, base_log_partition(base), float))
+    tracked = Tracked(states, log_weights, jnp.full(GROUPS, base_log_partition(base), float), jnp.zeros(()))
+    return tracked._replace(reverse=jnp.asarray(tracked_partition(tracked.by_group(), 0.0).value).astype(float))
 
 
 def steps_of(epoch: int, examples: int, chains: int) -> tuple[int, int]:
@@ -129,12 +141,29 @@ def _followed(key: Key[Array, ""], tracked: Tracked, before: Model, after: Model
     return jax.lax.fori_loop(0, steps, lambda i, chains: weighed(subkey(key, i), chains, at(i), at(i + 1)), tracked)
 
 
+@partial(jax.jit, static_argnames="replicas")
+def gone_back(
+    key: Key[Array, "*replicas"], data: Num[Array, "N D"], before: Model, after: Model, steps: int | Array, replicas: bool
+) -> Float[Array, "*replicas"]:
+    """log Z of `after` less that of `before`, by chains that start at the data, settle at `after` and go to `before`."""
+
+    def one(key: Key[Array, ""], before: Model, after: Model) -> Float[Array, ""]:
+        rows = jax.random.randint(subkey(key, 0), (RETURNING,), 0, data.shape[0])
+        kernel = default_kernel(after)
+        v = run(subkey(key, 1), after, kernel.init(key, after, data[rows].astype(float)), SETTLE, kernel).v
+        start = Tracked(v.reshape(GROUPS, -1, v.shape[-1]), *(jnp.zeros(n) for n in ((GROUPS, RETURNING // GROUPS), GROUPS, ())))
+        back = _followed(subkey(key, 2), start, after, before, steps)
+        return -log_mean_exp(back.log_partition + jax.vmap(log_mean_exp)(back.log_weights))
+
+    return jax.lax.map(lambda each: one(each[0], each[1], each[2]), (key, before, after)) if replicas else one(key, before, after)
+
+
 def weighed(key: Key[Array, ""], tracked: Tracked, before: Model, after: Model) -> Tracked:
     """The chains after a step under `before`, with the weight that leads from there to `after`; resampled where that is due."""
     kernel, shape = default_kernel(before), tracked.v.shape
     moved = kernel.step(subkey(key, 0), before, kernel.init(key, before, tracked.v.reshape(-1, shape[-1])))[0].v
     gains = before.free_energy(moved) - after.free_energy(moved)
-    heavier = Tracked(moved.reshape(shape), tracked.log_weights + gains.reshape(shape[:-1]), tracked.log_partition)
+    heavier = tracked._replace(v=moved.reshape(shape), log_weights=tracked.log_weights + gains.reshape(shape[:-1]))
     due = jax.vmap(effective_share)(heavier.log_weights) < RENEW
     return jax.lax.cond(any_replica(jnp.any(due)), resampled, lambda key, chains, due: chains, subkey(key, 1), heavier, due)
 
@@ -144,8 +173,11 @@ def resampled(key: Key[Array, ""], tracked: Tracked, due: Bool[Array, " groups"]
     chosen = jax.vmap(systematic)(uniform(key, tracked.log_partition), tracked.log_weights)
     copies = jnp.take_along_axis(tracked.v, chosen[..., None], 1)
     level = tracked.log_partition + jax.vmap(log_mean_exp)(tracked.log_weights)
-    new = Tracked(copies, jnp.zeros_like(tracked.log_weights), level)
-    return jax.tree.map(lambda new, old: jnp.where(due.reshape(-1, *[1] * (new.ndim - 1)), new, old), new, tracked)
+    v, log_weights, log_partition = (
+        jnp.where(due.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        for new, old in zip((copies, jnp.zeros_like(tracked.log_weights), level), tracked[:3], strict=True)
+    )
+    return Tracked(v, log_weights, log_partition, tracked.reverse)
 
 
 def systematic(u: Float[Array, ""], log_weights: Float[Array, " n"]) -> Int[Array, " n"]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Num
 
 from .. import native
 from ..random_bits import subkey
@@ -14,9 +15,10 @@ from .config import Config
 from .epoch import WATCH
 from .progress import Figure
 from .state import TrainState
-from .tracking import begin, follow, steps_of, tracked_partition
+from .tracking import begin, follow, gone_back, steps_of, tracked_partition
 
 Tree = TypeVar("Tree")
+NAMES = ("log_partition", "log_partition_stderr", "log_partition_reverse")
 
 
 def watched(state: TrainState, rows: np.ndarray, config: Config, replicas: bool) -> TrainState:
@@ -40,19 +42,23 @@ def replicas_of(tree: Tree, several: bool) -> list[Tree]:
     return [jax.tree.map(lambda leaf, i=i: leaf[i], tree) for i in range(n)] if several else [tree]
 
 
-def watch(old: TrainState, new: TrainState, epoch: int, examples: int) -> tuple[TrainState, dict[str, Figure]]:
+def watch(old: TrainState, new: TrainState, epoch: int, data: Num[jax.Array, "N D"]) -> tuple[TrainState, dict[str, Figure]]:
     """The state after an epoch, whose chains have followed the path; and log Z of its model, one entry per replica if there are several."""
     if old.tracked is None:
         return new, {}
     replicas = new.step.ndim > 0
-    on_path, to_model = (jnp.asarray(steps) for steps in steps_of(epoch, examples, old.tracked.chains))
-    keys = [(jax.vmap(_key, (0, 0, None)) if replicas else _key)(new.key, new.step, i) for i in (0, 1)]
+    on_path, to_model = (jnp.asarray(steps) for steps in steps_of(epoch, len(data), old.tracked.chains))
+    keys = [(jax.vmap(_key, (0, 0, None)) if replicas else _key)(new.key, new.step, i) for i in range(4)]
     tracked = follow(keys[0], old.tracked, old.followed, new.followed, on_path, replicas)
-    seen = tracked if new.path is None else follow(keys[1], tracked, new.path, new.model, to_model, replicas)
+    tracked = tracked._replace(reverse=tracked.reverse + gone_back(keys[1], data, old.followed, new.followed, on_path, replicas))
+    seen, reverse = tracked, tracked.reverse
+    if new.path is not None:
+        seen = follow(keys[2], tracked, new.path, new.model, to_model, replicas)
+        reverse = tracked.reverse + gone_back(keys[3], data, new.path, new.model, to_model, replicas)
     groups = seen.by_group()
-    found = [tracked_partition(one) for one in groups.reshape(-1, groups.shape[-1])]
-    values = {"log_partition": [one.value for one in found], "log_partition_stderr": [one.stderr for one in found]}
-    return new._replace(tracked=tracked), {name: np.asarray(each).reshape(groups.shape[:-1]) for name, each in values.items()}
+    found = [tracked_partition(*one) for one in zip(groups.reshape(-1, groups.shape[-1]), np.ravel(reverse).tolist(), strict=True)]
+    values = [np.asarray(each).reshape(groups.shape[:-1]) for each in zip(*found, strict=True)]
+    return new._replace(tracked=tracked), dict(zip(NAMES, values, strict=True))
 
 
 def _key(key: jax.Array, step: jax.Array, number: int) -> jax.Array:
