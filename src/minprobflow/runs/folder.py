@@ -25,6 +25,7 @@ FILES = (
     "checkpoint.safetensors.previous",
     "model.safetensors",
     "best.safetensors",
+    "trajectory.safetensors",
     "summary.json",
     "evaluation.json",
     "diagnostics.safetensors",
@@ -61,6 +62,7 @@ class RunFolder:
         self.checkpoint = self.path / "checkpoint.safetensors"
         self.final = self.path / "model.safetensors"
         self.best = self.path / "best.safetensors"
+        self.trajectory = self.path / "trajectory.safetensors"
         self.summary_file = self.path / "summary.json"
 
     @contextmanager
