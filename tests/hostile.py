@@ -211,6 +211,7 @@ def works(folder: str) -> dict[str, tuple]:
             mpf.sample,
             {"model": RBM, "n": 12, "steps": 2, "seed": 0, "start": ROWS, "held": np.ones(5), "kernel": "auto"},
         ),
+        "sample along a trajectory": (mpf.sample, {"model": RBM, "n": 12, "steps": 2, "along": mpf.Trajectory.scaled(RBM, n=3)}),
         "sample from noise": (mpf.sample, {"model": RBM, "n": 12, "steps": 2, "seed": 0}),
         "impute": (mpf.impute, {"model": RBM, "incomplete": ROWS, "steps": 3, "burn_in": 1, "seed": 0}),
         "as_kernel": (samplers.as_kernel, {"chosen": "auto", "model": RBM}),
@@ -233,6 +234,16 @@ def works(folder: str) -> dict[str, tuple]:
         ),
         "log_likelihood by pseudo": (mpf.log_likelihood, {"model": RBM, "data": ROWS, "method": "pseudo"}),
         "AIS": (likelihood.AIS, {**ais, "first_betas": 10, "max_betas": 20, "max_seconds": 1.0}),
+        "AlongTrajectory": (
+            likelihood.AlongTrajectory,
+            {"trajectory": None, "chains": 10, "steps": 1, "target_stderr": 0.1, "target_gap": 0.5, "max_rungs": 4, "max_rounds": 20}
+            | {"max_seconds": 1.0},
+        ),
+        "log_partition along a trajectory": (
+            mpf.log_partition,
+            {"model": RBM, "method": "trajectory", "seed": 0, "base_data": ROWS, "trajectory": mpf.Trajectory.scaled(RBM, n=3)}
+            | {"chains": 10, "max_rounds": 20},
+        ),
         "CSL": (likelihood.CSL, {"chains": 10, "samples": 2, "burn_in": 1, "thinning": 1, "start": "noise"}),
         "Estimate": (
             mpf.Estimate,

@@ -14,6 +14,7 @@ PAGES = [
     "README.md",
     "docs/introduction.md",
     "docs/likelihood.md",
+    "docs/trajectories.md",
     "docs/ising.md",
     "docs/potts.md",
     "docs/density.md",

@@ -80,8 +80,12 @@ class Trajectory(eqx.Module):
         """
         n, space = whole("n", n, 2, MAX_RUNGS, hint="it is the number of rungs"), as_model(model, finite=True).space
         means = space.even_means() if base_data is None else jnp.asarray(space.mean_features(space.check(base_data, "base data")))
-        base = model.base(means.astype(float))
-        return cls.of([model.between(base, jnp.asarray(beta, float)) for beta in np.linspace(0.0, 1.0, n)])
+        return cls.along(model, model.base(means.astype(float)), np.linspace(0.0, 1.0, n))
+
+    @classmethod
+    def along(cls, model: Model, base: Model, betas: Float[np.ndarray, " rungs"]) -> Trajectory:
+        """The models at these places of the path from `base`, which came from `model.base`, at 0 to `model` at 1."""
+        return cls.of([model.between(base, jnp.asarray(beta, float)) for beta in betas])
 
     def __len__(self) -> int:
         return self.steps.shape[0]

@@ -8,6 +8,7 @@ from ..data import Dataset, load_dataset
 from ..data.registry import is_file
 from ..errors import InputError
 from ..model_specs import model_spec
+from ..models import Trajectory
 from ..models.base import Model
 from ..models.files import load
 from ..train import Config, TrainState, begin, load_state
@@ -37,6 +38,12 @@ def open_model(place: str, which: str = "best") -> Model:
     if not path.exists():
         raise InputError(f"{place} has no {path.name} yet: continue the run with minprobflow train --resume --out {place}")
     return load(path)
+
+
+def open_trajectory(place: str, model: Model) -> Trajectory | None:
+    """The trajectory that a run has kept, with the model at its end; None for a model file, or a run that has kept none."""
+    path = RunFolder(place).trajectory
+    return Trajectory.load(path).ending_at(model) if Path(place).is_dir() and path.exists() else None
 
 
 def open_data(place: str) -> Dataset:
