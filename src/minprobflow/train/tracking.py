@@ -37,9 +37,9 @@ from ..samplers.engine import run
 GROUPS = 10
 BRIDGE = 101  # temperatures from independent units to the model that training starts from
 RENEW = 0.5  # resample a group when the effective share of its chains is below this
-SHARE = 0.16  # least number of steps that all chains together make in an epoch, for each example of it
+SHARE = 0.08  # least number of steps that all chains together make in an epoch, for each example of it
 FEWEST = 10  # steps per epoch
-FIRST = 15  # times as many in the first epoch
+FIRST = 25  # times as many in the first epoch
 T95 = 2.26  # of Student's distribution with GROUPS - 1 degrees of freedom
 FAR, WIDE = 0.3, 0.1  # standard errors from which the verdicts are "do not trust" and "wide"
 OPEN, APART = 0.5, 2.0  # and the same for the distance between the two sides

@@ -50,11 +50,11 @@ def watch(old: TrainState, new: TrainState, epoch: int, data: Num[jax.Array, "N 
     on_path, to_model = (jnp.asarray(steps) for steps in steps_of(epoch, len(data), old.tracked.chains))
     keys = [(jax.vmap(_key, (0, 0, None)) if replicas else _key)(new.key, new.step, i) for i in range(4)]
     tracked = follow(keys[0], old.tracked, old.followed, new.followed, on_path, replicas)
-    tracked = tracked._replace(reverse=tracked.reverse + gone_back(keys[1], data, old.followed, new.followed, on_path, replicas))
+    tracked = tracked._replace(reverse=tracked.reverse + gone_back(keys[1], data, old.followed, new.followed, (on_path + 1) // 2, replicas))
     seen, reverse = tracked, tracked.reverse
     if new.path is not None:
         seen = follow(keys[2], tracked, new.path, new.model, to_model, replicas)
-        reverse = tracked.reverse + gone_back(keys[3], data, new.path, new.model, to_model, replicas)
+        reverse = tracked.reverse + gone_back(keys[3], data, new.path, new.model, (to_model + 1) // 2, replicas)
     groups = seen.by_group()
     found = [tracked_partition(*one) for one in zip(groups.reshape(-1, groups.shape[-1]), np.ravel(reverse).tolist(), strict=True)]
     values = [np.asarray(each).reshape(groups.shape[:-1]) for each in zip(*found, strict=True)]
