@@ -1,6 +1,7 @@
 """The report: what is on the page, where it comes from, and what a browser makes of it."""
 
 import base64
+import contextlib
 import dataclasses
 import html
 import json
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, load_file
 
+import minprobflow as mpf
 from minprobflow import cli, pictures
 from minprobflow.records import write_record
 from minprobflow.report import page, read_run, run_figures
@@ -324,3 +326,22 @@ def test_curves_are_what_their_captions_say(monkeypatch):
 
 def test_the_strongest_filters_come_first():
     np.testing.assert_array_equal(pictures.strongest(np.asarray([[1.0, 0], [0, -3], [2, 0]]), 2), [[0, -3], [2, 0]])
+
+
+def test_a_run_with_a_trajectory_shows_its_links_its_replicas_and_its_film(copy, tmp_path, capsys, monkeypatch):
+    model = mpf.load(copy / "best.safetensors")
+    ladder = mpf.Trajectory.scaled(model, n=3)
+    mpf.Trajectory.of(list(ladder), [0, 7, 90]).save(copy / "trajectory.safetensors")
+    (copy / "diagnostics.safetensors").unlink()
+    arguments = ["evaluate", str(copy), "--method", "trajectory", "--chains", "20", "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["minprobflow", *arguments])
+    with contextlib.suppress(SystemExit):
+        cli.main()
+    capsys.readouterr()
+    out = tmp_path / "page.html"
+    assert command(capsys, monkeypatch, copy, "--out", out)[0] == 0
+    text = out.read_text()
+    for title in ("Links", "Replicas", "Learning"):
+        assert f"<h4>{title}</h4>" in text
+    assert "update 7<" in text and "update 90<" in text and "climbed from rung 0" in text
+    assert "crooks slopes" not in text

@@ -72,7 +72,7 @@ class Climb:
         births = np.concatenate(seen) if seen else np.zeros((0, 1), int)
         return sum(len(np.unique(column[column >= since])) for column in births.T)
 
-    def paths(self, since: int, points: int = 200) -> list[list[int]]:
+    def paths(self, since: int, points: int = 100) -> list[list[int]]:
         """The rung of each replica of the first column, at up to `points` rounds."""
         seen = [block.replicas for block in self.blocks if block.turn >= since]
         if not seen:
@@ -80,18 +80,19 @@ class Climb:
         rungs = np.argsort(np.concatenate(seen), 1)
         return rungs[:: max(len(rungs) // points, 1)].T.tolist()
 
-    def refine(self, links: Sequence[int]) -> bool:
-        """Add rungs in the middle of these links, and of the next ones until the ladder has one of the usual sizes.
+    def refine(self, links: Sequence[int], needed: int = 1) -> bool:
+        """Add rungs in the middle of the first links, as many as are needed to give the ladder one of the usual sizes.
 
         Args:
-            links: the weakest first. All that are beyond the number needed are left as they are.
+            links: those that may be divided, the weakest first.
+            needed: how many of them have to be.
 
         Returns:
             Whether there was room for more rungs.
         """
-        size = next((size for size in SIZES if size > len(self.ladder)), None)
-        if size is None or not links:
+        if not links:
             return False
+        size = next((size for size in SIZES if size >= len(self.ladder) + needed), SIZES[-1])
         chosen = sorted(links[: size - len(self.ladder)])
         finer = self.ladder.with_midpoints(chosen)
         if len(finer) != len(self.ladder) + len(chosen):

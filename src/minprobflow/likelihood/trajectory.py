@@ -125,7 +125,7 @@ class AlongTrajectory(LogPartitionEstimator):
         if need[order[0]] >= WEAK:
             return False
         room = min(self.max_rungs, SIZES[-1]) - len(climb.ladder)
-        return climb.refine([int(i) for i in order][: max(room, 0)])
+        return climb.refine([int(i) for i in order][: max(room, 0)], int((need < WEAK).sum()))
 
 
 def scaled_ladder(key: Key[Array, ""], model: Model, rows: np.ndarray | None) -> Trajectory:
