@@ -22,8 +22,9 @@ from minprobflow.records import write_record
 from minprobflow.report import page, read_run, run_figures
 from minprobflow.report.records import RunRecord
 from minprobflow.report.template import POLICY
-from minprobflow.runs import diagnostics, mixing, train_run
+from minprobflow.runs import diagnostics, train_run
 from minprobflow.runs.diagnostics import diagnose, read_diagnostics, read_evaluation
+from minprobflow.samplers.memory import memory
 from minprobflow.train import Config
 
 CONFIG = Config.of(rule="cd", hidden=4, epochs=3, batch_size=100)
@@ -189,25 +190,25 @@ def test_diagnostics_are_right(runs):
     assert len(arrays["trace_from_data"]) == 3001
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
-def test_autocorrelation_time_of_an_autoregression(memory):
+@pytest.mark.parametrize("a", [0.0, 0.5, 0.9])
+def test_autocorrelation_time_of_an_autoregression(a):
     """x' = a x + noise has the integrated autocorrelation time (1 + a) / (1 - a)."""
     random = np.random.default_rng(0)
     values = np.zeros((4000, 40))
-    values[0] = random.normal(size=40) / np.sqrt(1 - memory**2)
+    values[0] = random.normal(size=40) / np.sqrt(1 - a**2)
     for i in range(1, len(values)):
-        values[i] = memory * values[i - 1] + random.normal(size=40)
-    found = mixing.memory(values)
-    assert found.resolved and found.time == pytest.approx((1 + memory) / (1 - memory), rel=0.08)
-    np.testing.assert_allclose(found.autocorrelation[:5], memory ** np.arange(5), atol=0.03)
+        values[i] = a * values[i - 1] + random.normal(size=40)
+    found = memory(values)
+    assert found.resolved and found.time == pytest.approx((1 + a) / (1 - a), rel=0.08)
+    np.testing.assert_allclose(found.autocorrelation[:5], a ** np.arange(5), atol=0.03)
 
 
 def test_chains_that_stay_apart_do_not_count_as_mixed():
     values = np.random.default_rng(0).normal(size=(1000, 10))
     values[:, :5] += 10
-    found = mixing.memory(values)
+    found = memory(values)
     assert not found.resolved and found.time > 100
-    assert mixing.memory(np.ones((100, 3))).time == 1  # chains that never move
+    assert memory(np.ones((100, 3))).time == 1  # chains that never move
 
 
 @pytest.mark.parametrize(

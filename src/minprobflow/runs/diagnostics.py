@@ -24,6 +24,7 @@ from ..progress import Report
 from ..records import read_record, write_record
 from ..samplers import exchange
 from ..samplers.engine import run
+from ..samplers.memory import memory
 from . import mixing
 from .evaluate import Evaluation, evaluate
 from .folder import RunFolder
@@ -168,17 +169,17 @@ def _mixing(model: Model, data: Dataset, progress: Report | None) -> dict[str, n
     noise = model.space.noise(keys[0], CHAINS)
     from_data = mixing.run_chains(keys[1], model, jnp.asarray(rows).astype(float), progress, "chains from data")
     from_noise = mixing.run_chains(keys[2], model, noise, progress, "chains from noise")
-    memory = mixing.memory(np.concatenate([from_data.free_energy, from_noise.free_energy], 1)[BURN_IN + 1 :])
+    remembered = memory(np.concatenate([from_data.free_energy, from_noise.free_energy], 1)[BURN_IN + 1 :])
     return {
         "steps": np.asarray(mixing.SHOWN),
         "states_from_data": _pictured(from_data.states, data.train),
         "states_from_noise": _pictured(from_noise.states, data.train),
         "trace_from_data": from_data.free_energy.mean(1),
         "trace_from_noise": from_noise.free_energy.mean(1),
-        "autocorrelation": memory.autocorrelation,
-        "autocorrelation_time": np.asarray(memory.time),
-        "autocorrelation_window": np.asarray(memory.window),
-        "autocorrelation_resolved": np.asarray(memory.resolved),
+        "autocorrelation": remembered.autocorrelation,
+        "autocorrelation_time": np.asarray(remembered.time),
+        "autocorrelation_window": np.asarray(remembered.window),
+        "autocorrelation_resolved": np.asarray(remembered.resolved),
         "chains": np.asarray(2 * CHAINS),
         "burn_in": np.asarray(BURN_IN),
         "length": np.asarray(mixing.STEPS),

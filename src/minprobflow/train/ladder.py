@@ -21,6 +21,7 @@ from ..models.base import Model
 from ..random_bits import subkey, uniform
 from ..samplers.engine import observe, run, trace
 from ..samplers.exchange import exchange, placed
+from ..samplers.memory import memory
 from .tracking import systematic
 
 KEEP, REJECT = 0.3, 0.1  # acceptance below which the model becomes a rung, and below which it is rejected
@@ -127,12 +128,12 @@ def thermalised(
     ladder = Trajectory(jax.tree.map(lambda leaf: leaf[:size], rungs), jnp.zeros(size, int))
     kernel, state = exchange(ladder), placed(jnp.swapaxes(states[:size], 0, 1))
     seen: list[np.ndarray] = []
-    memory = 1.0
-    while len(seen) * SWEEPS < min(max(SWEEPS, TIMES_MEMORY * memory), MOST):
+    time = 1.0
+    while len(seen) * SWEEPS < min(max(SWEEPS, TIMES_MEMORY * time), MOST):
         state, places = observe(subkey(key, len(seen)), ladder.last, state, SWEEPS, kernel, PLACES)
         seen.append(np.asarray(places))
-        memory = autocorrelation_time(np.minimum(_places(np.concatenate(seen)), n - 1))
-    taken, apart = [], max(1, min(round(2 * memory), MOST // TIMES))
+        time = autocorrelation_time(np.minimum(_places(np.concatenate(seen)), n - 1))
+    taken, apart = [], max(1, min(round(2 * time), MOST // TIMES))
     for i in range(TIMES):
         state = run(subkey(key, MOST + i), ladder.last, state, apart, kernel)
         taken.append(state.v)
@@ -153,15 +154,6 @@ def autocorrelation_time(places: Num[np.ndarray, "rounds replicas"]) -> float:
     >>> round(autocorrelation_time(np.random.default_rng(0).random((400, 50))), 0)
     1.0
     """
-    rounds = len(places)
-    centred = places - places.mean()
-    spectrum = np.abs(np.fft.rfft(centred, 2 * rounds, axis=0)) ** 2
-    covariance = np.fft.irfft(spectrum, axis=0)[:rounds].mean(1) / np.arange(rounds, 0, -1)
-    if covariance[0] <= 0:
-        return 1.0
-    rho = (covariance / covariance[0])[: max(rounds // 2, 2)]
-    times = 2 * np.cumsum(rho) - 1
-    enough = np.flatnonzero(np.arange(len(rho)) >= 5 * times)
-    integrated = float(times[enough[0]] if len(enough) else times[-1])
-    exponential = -1 / np.log(rho[1]) if 0 < rho[1] < 1 else 1.0
-    return max(integrated, float(exponential), 1.0)
+    found = memory(places.astype(np.float64))
+    first = float(found.autocorrelation[1])
+    return max(found.time, -1 / np.log(first) if 0 < first < 1 else 1.0)
