@@ -9,6 +9,7 @@ from paper.markers import filled
 from paper.records import spread, standard_error
 
 from benchmarks import defaults as defaults_plan
+from benchmarks.ladder_docs import adversarial, published, traps  # noqa: F401 (parts of pages, by name)
 from minprobflow.pictures import figure_png
 
 ROOT = Path(__file__).parent.parent

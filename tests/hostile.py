@@ -37,6 +37,7 @@ REALS = np.sin(np.arange(60.0)).reshape(12, 5)
 W = np.sin(np.arange(15.0)).reshape(5, 3)
 RBM = mpf.BernoulliRBM(W, np.zeros(5), np.zeros(3))
 ISING = mpf.Ising.init(5)
+BASE = RBM.base(np.full(5, 0.5, np.float32))
 SPEED = {"epochs": 1, "batch_size": 4, "progress": False}
 SCALARS = (None, True, False, "1", "", "auto", b"1", 1j, float("nan"), float("inf"), -float("inf"), -1, 0, 1.5, 2.0, 1e300, 1e-320, -1e30)
 SCALARS += (2**31, 2**32, 2**63, 2**64, 10**400, -(10**400), np.int8(-3), np.float32("nan"), np.array(2), np.array(2.5), np.bool_(True))
@@ -110,7 +111,8 @@ def works(folder: str) -> dict[str, tuple]:
     state = mpf.fit(RBM, ROWS, "cd", **SPEED).state
     kept = os.path.join(folder, "state.safetensors")
     mpf.save_state(state, kept)
-    log_z = mpf.log_partition(RBM)
+    log_z, rungs = mpf.log_partition(RBM), os.path.join(folder, "trajectory.safetensors")
+    mpf.Trajectory.scaled(RBM, n=3).save(rungs)
     J, fields, letters = np.zeros((5, 5)), np.zeros(5), np.zeros((5, 3))
     ais = {"chains": 10, "betas": 10, "schedule": "linear", "samples": "gibbs", "sample_steps": 5, "target_stderr": 0.1, "target_gap": 0.5}
     table, fasta = os.path.join(folder, "table.csv"), os.path.join(folder, "family.fasta")
@@ -123,10 +125,11 @@ def works(folder: str) -> dict[str, tuple]:
     named = data.ColumnNames(tuple("abcde"), None)
     config = {"data": table, "hidden": 3, "epochs": 1, "batch_size": 4}
     runs_config = {"data": table, "model": "rbm", "epochs": 1, "batch_size": 4, "score": "auto", "looks": 1, "evaluate_every": 1, "seed": 0}
+    runs_config |= {"likelihood_chains": 0, "trajectory": False, "stop_when": None, "patience": 2}
     runs_config |= {"data_options": {}, "model_settings": {"hidden": 3}, "rule_settings": {}, "optimizer": "sgd", "schedule": "linear"}
     digits, RBM64 = mpf.load_dataset("digits"), mpf.BernoulliRBM.init(0, 64, 3)
     common = {**SPEED, "optimizer": "sgd", "learning_rate": 0.1, "seed": 0, "centred": None, "l1": 0.0, "l2": 0.0, "average": None}
-    common |= {"callbacks": (), "resume": False, "state": None, "seeds": None}
+    common |= {"callbacks": (), "resume": False, "state": None, "seeds": None, "likelihood_chains": 0, "trajectory": False}
     particle = {"k": 1, "refresh": 1, "n_particles": 4, "min_ess": 0.5, "kernel": "auto"}
     tempering = {"seed": 0, "model": RBM, "states": np.zeros((2, 3, 5)), "betas": [0.0, 1.0], "steps": 2, "base": None}
     cases = {
@@ -187,6 +190,7 @@ def works(folder: str) -> dict[str, tuple]:
         "Categories.check": (mpf.Categories(5, 3).check, {"data": LETTERS}),
         "Real.check": (mpf.Real(5).check, {"data": REALS}),
         **{f"{rule.__name__}": (rule, particle) for rule in (mpf.CD, mpf.PCD, mpf.FMPF, mpf.PMPF, mpf.FPMPF)},
+        **{f"{rule.__name__}": (rule, {name: particle[name] for name in particle if name != "kernel"}) for rule in (mpf.PTT, mpf.FlowPTT)},
         "MPF1Flip": (mpf.MPF1Flip, {"o": "zero", "log": True}),
         "PseudoLikelihood": (mpf.rule, {"name": "pseudo-likelihood"}),
         "Exact": (mpf.rule, {"name": "exact"}),
@@ -199,16 +203,25 @@ def works(folder: str) -> dict[str, tuple]:
             {"model": ISING, "data": ROWS, "rule": "mpf-1flip", "counts": None, "l1": 0.0, "l2": 0.1, "tolerance": 1e-2}
             | {"max_iterations": 5, "progress": False},
         ),
+        "Trajectory.of": (mpf.Trajectory.of, {"models": [BASE, RBM], "steps": [0, 5]}),
+        "Trajectory.scaled": (mpf.Trajectory.scaled, {"model": RBM, "base_data": ROWS, "n": 3}),
+        "Trajectory.load": (mpf.Trajectory.load, {"path": rungs}),
+        "Trajectory.save": (mpf.Trajectory.scaled(RBM, n=3).save, {"path": rungs}),
+        "Trajectory.draw_first": (mpf.Trajectory.scaled(RBM, n=3).draw_first, {"key": 0, "n": 3}),
+        "Trajectory.ending_at": (mpf.Trajectory.scaled(RBM, n=3).ending_at, {"model": RBM}),
+        "Trajectory.with_midpoints": (mpf.Trajectory.scaled(RBM, n=3).with_midpoints, {"links": [0]}),
         "sample": (
             mpf.sample,
             {"model": RBM, "n": 12, "steps": 2, "seed": 0, "start": ROWS, "held": np.ones(5), "kernel": "auto"},
         ),
+        "sample along a trajectory": (mpf.sample, {"model": RBM, "n": 12, "steps": 2, "along": mpf.Trajectory.scaled(RBM, n=3)}),
         "sample from noise": (mpf.sample, {"model": RBM, "n": 12, "steps": 2, "seed": 0}),
         "impute": (mpf.impute, {"model": RBM, "incomplete": ROWS, "steps": 3, "burn_in": 1, "seed": 0}),
         "as_kernel": (samplers.as_kernel, {"chosen": "auto", "model": RBM}),
         "default_kernel": (samplers.default_kernel, {"model": RBM}),
         "kernel": (samplers.kernel, {"step": lambda key, model, state, held=None: (state, None)}),
         "tempering": (samplers.tempering, {"betas": [0.0, 1.0], "base": None}),
+        "exchange": (samplers.exchange, {"trajectory": mpf.Trajectory.scaled(RBM, n=3), "steps": 1}),
         "Tempering": (samplers.Tempering, {"rungs": 3, "hottest": 0.0}),
         "kernel_spec": (samplers.kernel_spec, {"name": "tempering", "rungs": 3}),
         "tempered PCD": (mpf.rule, {"name": "pcd", "k": 1, "kernel": "tempering", "rungs": 3, "hottest": 0.1}),
@@ -224,6 +237,16 @@ def works(folder: str) -> dict[str, tuple]:
         ),
         "log_likelihood by pseudo": (mpf.log_likelihood, {"model": RBM, "data": ROWS, "method": "pseudo"}),
         "AIS": (likelihood.AIS, {**ais, "first_betas": 10, "max_betas": 20, "max_seconds": 1.0}),
+        "AlongTrajectory": (
+            likelihood.AlongTrajectory,
+            {"trajectory": None, "chains": 10, "steps": 1, "target_stderr": 0.1, "target_gap": 0.5, "max_rungs": 4, "max_rounds": 20}
+            | {"max_seconds": 1.0},
+        ),
+        "log_partition along a trajectory": (
+            mpf.log_partition,
+            {"model": RBM, "method": "trajectory", "seed": 0, "base_data": ROWS, "trajectory": mpf.Trajectory.scaled(RBM, n=3)}
+            | {"chains": 10, "max_rounds": 20},
+        ),
         "CSL": (likelihood.CSL, {"chains": 10, "samples": 2, "burn_in": 1, "thinning": 1, "start": "noise"}),
         "Estimate": (
             mpf.Estimate,

@@ -117,7 +117,7 @@ def test_every_method(files, capsys, method):
         (["model.safetensors", "--data", "empty.csv"], "empty"),
         (["model.safetensors", "--data", "rows.xls"], ".csv, .tsv, .parquet, .npy"),
         (["model.safetensors", "--data", "rows.npy", "--base-data", "wide.npy"], "wide.npy has 6 columns"),
-        (["model.safetensors", "--data", "rows.npy", "--method", "guess"], "auto, ais, csl, exact, pseudo"),
+        (["model.safetensors", "--data", "rows.npy", "--method", "guess"], "auto, ais, csl, exact, pseudo, trajectory"),
         (["model.safetensors", "--data", "rows.npy", "--method", "csl", "--betas", "9"], "no setting 'betas'"),
         (["model.safetensors", "--data", "rows.npy", "--method", "ais", "--chains", "0"], "chains"),
     ],

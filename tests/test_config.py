@@ -113,7 +113,16 @@ def test_every_setting_has_a_sentence_of_its_own():
 def test_fit_hands_on_every_setting(tmp_path):
     """What `fit` is given is what the checkpoint records: no argument is lost on the way."""
     other = {"rule": "cd", "epochs": 2, "batch_size": 30, "optimizer": "momentum", "learning_rate": 0.125, "schedule": "constant"}
-    other |= {"centred": False, "l1": 0.25, "l2": 0.5, "average": 0.75, "kernels": "xla", "seed": 7}
+    other |= {
+        "centred": False,
+        "l1": 0.25,
+        "l2": 0.5,
+        "average": 0.75,
+        "likelihood_chains": 20,
+        "trajectory": True,
+        "kernels": "xla",
+        "seed": 7,
+    }
     assert other.keys() == fit_settings().keys()
     fit = mpf.fit(mpf.BernoulliRBM.init(0, 64, 2), DIGITS.train[:60], **other, k=2, checkpoint=tmp_path / "state.safetensors")
     settings = json.loads(metadata(tmp_path / "state.safetensors")["settings"])

@@ -16,6 +16,7 @@ PAGES = [
     "docs/data.md",
     "docs/models.md",
     "docs/likelihood.md",
+    "docs/trajectories.md",
     "docs/ising.md",
     "docs/potts.md",
     "docs/density.md",

@@ -1,6 +1,7 @@
 """The report: what is on the page, where it comes from, and what a browser makes of it."""
 
 import base64
+import contextlib
 import dataclasses
 import html
 import json
@@ -15,13 +16,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, load_file
 
+import minprobflow as mpf
 from minprobflow import cli, pictures
 from minprobflow.records import write_record
 from minprobflow.report import page, read_run, run_figures
 from minprobflow.report.records import RunRecord
 from minprobflow.report.template import POLICY
-from minprobflow.runs import diagnostics, mixing, train_run
+from minprobflow.runs import diagnostics, train_run
 from minprobflow.runs.diagnostics import diagnose, read_diagnostics, read_evaluation
+from minprobflow.samplers.memory import memory
 from minprobflow.train import Config
 
 CONFIG = Config.of(rule="cd", hidden=4, epochs=3, batch_size=100)
@@ -193,25 +196,25 @@ def test_diagnostics_are_right(runs):
     assert len(arrays["trace_from_data"]) == 3001
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
-def test_autocorrelation_time_of_an_autoregression(memory):
+@pytest.mark.parametrize("a", [0.0, 0.5, 0.9])
+def test_autocorrelation_time_of_an_autoregression(a):
     """x' = a x + noise has the integrated autocorrelation time (1 + a) / (1 - a)."""
     random = np.random.default_rng(0)
     values = np.zeros((4000, 40))
-    values[0] = random.normal(size=40) / np.sqrt(1 - memory**2)
+    values[0] = random.normal(size=40) / np.sqrt(1 - a**2)
     for i in range(1, len(values)):
-        values[i] = memory * values[i - 1] + random.normal(size=40)
-    found = mixing.memory(values)
-    assert found.resolved and found.time == pytest.approx((1 + memory) / (1 - memory), rel=0.08)
-    np.testing.assert_allclose(found.autocorrelation[:5], memory ** np.arange(5), atol=0.03)
+        values[i] = a * values[i - 1] + random.normal(size=40)
+    found = memory(values)
+    assert found.resolved and found.time == pytest.approx((1 + a) / (1 - a), rel=0.08)
+    np.testing.assert_allclose(found.autocorrelation[:5], a ** np.arange(5), atol=0.03)
 
 
 def test_chains_that_stay_apart_do_not_count_as_mixed():
     values = np.random.default_rng(0).normal(size=(1000, 10))
     values[:, :5] += 10
-    found = mixing.memory(values)
+    found = memory(values)
     assert not found.resolved and found.time > 100
-    assert mixing.memory(np.ones((100, 3))).time == 1  # chains that never move
+    assert memory(np.ones((100, 3))).time == 1  # chains that never move
 
 
 @pytest.mark.parametrize(
@@ -330,3 +333,22 @@ def test_curves_are_what_their_captions_say(monkeypatch):
 
 def test_the_strongest_filters_come_first():
     np.testing.assert_array_equal(pictures.strongest(np.asarray([[1.0, 0], [0, -3], [2, 0]]), 2), [[0, -3], [2, 0]])
+
+
+def test_a_run_with_a_trajectory_shows_its_links_its_replicas_and_its_film(copy, tmp_path, capsys, monkeypatch):
+    model = mpf.load(copy / "best.safetensors")
+    ladder = mpf.Trajectory.scaled(model, n=3)
+    mpf.Trajectory.of(list(ladder), [0, 7, 90]).save(copy / "trajectory.safetensors")
+    (copy / "diagnostics.safetensors").unlink()
+    arguments = ["evaluate", str(copy), "--method", "trajectory", "--chains", "20", "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["minprobflow", *arguments])
+    with contextlib.suppress(SystemExit):
+        cli.main()
+    capsys.readouterr()
+    out = tmp_path / "page.html"
+    assert command(capsys, monkeypatch, copy, "--out", out)[0] == 0
+    text = out.read_text()
+    for title in ("Links", "Replicas", "Learning"):
+        assert f"<h4>{title}</h4>" in text
+    assert "update 7<" in text and "update 90<" in text and "climbed from rung 0" in text
+    assert "crooks slopes" not in text

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _NAMES = {
-    "models": "RBM BernoulliRBM SpinRBM CategoricalRBM GaussianRBM MixedRBM Ising Potts EnergyModel",
+    "models": "RBM BernoulliRBM SpinRBM CategoricalRBM GaussianRBM MixedRBM Ising Potts EnergyModel Trajectory",
     "units": "Bernoulli Spin Categorical Gaussian ReLU Mixed Binary Signs Categories Real NonNegative Columns",
-    "rules": "CD PCD MPF1Flip FMPF PMPF FPMPF PseudoLikelihood Exact rule",
+    "rules": "CD PCD PTT MPF1Flip FMPF PMPF FPMPF FlowPTT PseudoLikelihood Exact rule",
     "train": "fit fit_convex TrainState Config save_state load_state",
     "runs": "train_run",
     "samplers": "sample impute parallel_tempering moments",
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from .data import load_dataset
     from .errors import InputError, ModelFileError, TrainingDiverged
     from .likelihood import Estimate, compare, log_likelihood, log_partition
-    from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, MixedRBM, Potts, SpinRBM
+    from .models import RBM, BernoulliRBM, CategoricalRBM, EnergyModel, GaussianRBM, Ising, MixedRBM, Potts, SpinRBM, Trajectory
     from .models.files import load, save
-    from .rules import CD, FMPF, FPMPF, PCD, PMPF, Exact, MPF1Flip, PseudoLikelihood, rule
+    from .rules import CD, FMPF, FPMPF, PCD, PMPF, PTT, Exact, FlowPTT, MPF1Flip, PseudoLikelihood, rule
     from .runs import train_run
     from .samplers import impute, moments, parallel_tempering, sample
     from .train import Config, TrainState, fit, fit_convex, load_state, save_state

@@ -33,7 +33,7 @@ def claims(rule, model):
 
 # A rule asks a model for free energies and for samples, flips or sums. So every rule is tested with the RBM, and every other model
 # with one rule of each kind: what a pair beyond these would add is compilation, which takes most of the time.
-ONE_OF_EACH_KIND = ("fpmpf", "mpf-1flip", "exact")
+ONE_OF_EACH_KIND = ("fpmpf", "ptt", "mpf-1flip", "exact")
 
 
 def is_tested(rule, name):

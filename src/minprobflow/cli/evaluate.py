@@ -15,6 +15,7 @@ from .flags import AsJson, Groups, Quiet, Seed, Which, grouped, with_settings
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..models import Model
     from ..runs.evaluate import Evaluation, Figures
 
 HELP = """Evaluate a run folder on its test data, or a .safetensors file on the rows of a file, in nats per example.
@@ -22,6 +23,8 @@ HELP = """Evaluate a run folder on its test data, or a .safetensors file on the 
 Examples:
 
   minprobflow evaluate runs/mnist
+
+  minprobflow evaluate runs/mnist --method trajectory --max-seconds 600
 
   minprobflow evaluate model.safetensors --data test.npy
 
@@ -47,7 +50,7 @@ def evaluate(
             metavar="FILE", help="training rows: AIS starts from their means, next to noise, and they are the baseline; by default a run's"
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact, ais, csl or pseudo")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, exact, trajectory, ais, csl or pseudo")] = "auto",
     which: Which = "best",
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -66,6 +69,7 @@ def evaluate(
     rows = loaded.space.check(rows, data or model)
     train = None if train is None else loaded.space.check(train, base_data or model)
     part = "test" if data is None else "data"
+    settings = _with_trajectory(model, loaded, method, settings)
     found = evaluated(loaded, {part: rows}, method, train=train, seed=seed, progress=not quiet, **settings)[part]
     print(json.dumps(found) if as_json else "\n".join(_lines(found)), flush=True)
     if found["log_partition"] and Path(model).is_dir() and which == "best" and data is None and base_data is None:
@@ -73,6 +77,21 @@ def evaluate(
 
 
 build = with_settings(evaluate, HELP, groups)
+
+
+def _with_trajectory(place: str, model: Model, method: str, settings: dict[str, object]) -> dict[str, object]:
+    """The settings with the trajectory that a flag names, or else with that of the run, where the method can use one."""
+    from ..likelihood import AlongTrajectory
+    from ..models import Trajectory
+    from ..runs.open import open_trajectory
+    from ..specs import settings_of
+
+    if (file := settings.get("trajectory")) is not None:
+        return {**settings, "trajectory": Trajectory.load(str(file))}
+    if method not in ("auto", "trajectory") or not settings.keys() <= settings_of(AlongTrajectory).keys():
+        return settings
+    kept = open_trajectory(place, model)
+    return settings if kept is None else {**settings, "trajectory": kept}
 
 
 def _lines(found: Evaluation) -> list[str]:

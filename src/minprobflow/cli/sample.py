@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..columns import ColumnNames
+    from ..data import Dataset
+    from ..models import Trajectory
     from ..models.base import Model
 
 HELP = """Draw samples from a run folder or a model file, as a picture (.png), a table (.csv), rows of numbers (.npy) or sequences
@@ -30,6 +32,8 @@ Examples:
 
   minprobflow sample runs/survey -n 1000 --out samples.csv
 
+  minprobflow sample runs/mnist --equilibrium --steps 2000 --out samples.png
+
   minprobflow sample runs/family -n 1000 --out family.fasta
 """
 HALVES = ("top", "bottom", "left", "right")
@@ -40,6 +44,12 @@ def sample(
     n: Annotated[int, typer.Option("-n", help="number of chains")] = 64,
     steps: Annotated[int, typer.Option(help="Gibbs steps")] = 1000,
     start: Annotated[str, typer.Option(help="noise, data or particles (of the training run)")] = "noise",
+    equilibrium: Annotated[
+        bool,
+        typer.Option(
+            "--equilibrium", help="exchange states along the run's trajectory, or else along a ladder of scaled weights; steps are rounds"
+        ),
+    ] = False,
     clamp: Annotated[str | None, typer.Option(metavar="MASK", help="units held: top, bottom, left, right, or a .npy mask")] = None,
     which: Which = "best",
     out: Annotated[str | None, typer.Option(metavar="FILE", help=".png, .csv, .npy or .fasta; by default what suits the data")] = None,
@@ -73,14 +83,24 @@ def sample(
     held = None if clamp is None else _mask(clamp, shape, model)
     if held is not None and begin is None:
         raise InputError("--clamp holds units of given rows: add --start data")
+    unit = "rounds of exchange" if equilibrium else "steps"
     with phases(None if not quiet else False) as progress:
         if progress:
-            progress(f"{n} chains of {steps:,} steps", 0.0)
-        rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held)
-    write_output(
-        out, _content(out, rows, shape, letters, columns, f"after {steps:,} steps from {start}" + (f", {clamp} held" if clamp else ""))
-    )
+            progress(f"{n} chains of {steps:,} {unit}", 0.0)
+        along = _ladder(place, model, data, seed) if equilibrium else None
+        rows = draw(model, n=n, steps=steps, seed=seed, start=begin, held=held, along=along)
+    title = f"after {steps:,} {unit} from {start}" + (f", {clamp} held" if clamp else "")
+    write_output(out, _content(out, rows, shape, letters, columns, title))
     print(json.dumps({"out": out, "n": n, "steps": steps, "units": model.space.size, "seed": seed}) if as_json else out)
+
+
+def _ladder(place: str, model: Model, data: Dataset | None, seed: int) -> Trajectory:
+    """The trajectory of the run; without one, a ladder of scaled weights."""
+    from ..likelihood.trajectory import scaled_ladder
+    from ..random_bits import as_key
+    from ..runs.open import open_trajectory
+
+    return open_trajectory(place, model) or scaled_ladder(as_key(seed), model, None if data is None else data.train)
 
 
 def _content(

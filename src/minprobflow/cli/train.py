@@ -140,7 +140,8 @@ def result_lines(summary: Summary) -> list[str]:
         gain = last["valid"] - summary["independent_units"]
         band = "" if last["stderr"] == 0 else f" +- {last['stderr']:.2f}"
         side = f"{abs(gain):.2f} {'above' if gain >= 0 else 'below'} independent units"
-        lines.append(f"valid     {last['valid']:.2f}{band} nats, {side} ({last['method']})")
+        doubt = "" if last.get("verdict", "trusted") == "trusted" else f"; {last['verdict']}"
+        lines.append(f"valid     {last['valid']:.2f}{band} nats, {side} ({last['method']}{doubt})")
         lines.append(f"train     {last['train']:.2f} nats; best on validation at epoch {summary['best_epoch']} of {summary['epochs']}")
     lines.append(f"models    {place}/model.safetensors (last), {place}/best.safetensors (best on validation); {summary['model']}")
     return lines + [f"note      {remark}" for remark in summary["remarks"]]

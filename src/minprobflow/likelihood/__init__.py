@@ -10,10 +10,12 @@ from .independent import independent_units
 from .pseudo import pseudo_log_likelihoods
 from .rows import free_energies, from_log_partition
 from .sandwich import AIS
+from .trajectory import AlongTrajectory
 
 __all__ = [
     "AIS",
     "CSL",
+    "AlongTrajectory",
     "Compared",
     "Estimate",
     "LikelihoodEstimator",

@@ -16,7 +16,7 @@ def methods() -> list[str]:
     """What `log_likelihood` can be had by.
 
     >>> methods()
-    ['auto', 'ais', 'csl', 'exact', 'pseudo']
+    ['auto', 'ais', 'csl', 'exact', 'pseudo', 'trajectory']
     """
     return ["auto", *LikelihoodEstimator.names()]
 
@@ -35,12 +35,14 @@ def log_partition(
     Args:
         model: any model with a finite log Z.
         method: "exact" (enumeration, up to 25 units in the smaller layer), "ais" (annealed importance sampling in both
-            directions), or "auto": exact where it can be had, else AIS.
+            directions), "trajectory" (replica exchange along a training run), or "auto": exact where it can be had, else along
+            `trajectory=` where that is given, else AIS.
         seed: a seed or a JAX key.
         base_data: rows whose means one of the two base models of AIS gets, and where some of its sampling chains start.
         progress: show the phases on standard error, by default on a terminal; or a function of the phase and its share done.
         **settings: of AIS (see `mpf.likelihood.AIS`): chains, betas, schedule, samples, target_stderr, max_betas, max_seconds, ...
-            Without `betas` the temperatures are doubled until the target or the budget is reached.
+            Without `betas` the temperatures are doubled until the target or the budget is reached. Of "trajectory" (see
+            `mpf.likelihood.AlongTrajectory`): trajectory, chains, steps, target_stderr, max_rounds, max_seconds, ...
 
     Returns:
         An `Estimate`, with its error and a verdict.
@@ -94,8 +96,11 @@ def log_likelihood(
 
 
 def _chosen(model: Model, method: str, settings: dict[str, object]) -> tuple[str, dict[str, object]]:
-    """The estimator for "auto", and the settings it takes: those of AIS, which are checked even where none is needed."""
-    if method != "auto" or not is_enumerable(model, MAX_UNITS):
-        return ("ais" if method == "auto" else method), settings
-    LikelihoodEstimator.find("ais", settings, "AIS()")
-    return "exact", {}
+    """The estimator for "auto", and the settings it takes: those of the sampled one, which are checked even where it is not needed."""
+    if method != "auto":
+        return method, settings
+    sampled = "trajectory" if settings.get("trajectory") is not None else "ais"
+    if sampled == "ais":
+        settings = {name: value for name, value in settings.items() if name != "trajectory"}
+    LikelihoodEstimator.find(sampled, settings, "AIS()")
+    return ("exact", {}) if is_enumerable(model, MAX_UNITS) else (sampled, settings)

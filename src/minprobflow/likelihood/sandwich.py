@@ -21,6 +21,7 @@ from ..units import Discrete
 from . import schedules
 from .ais import forward, reverse, schedule
 from .base import MAX_CHAINS, LogPartitionEstimator, Progress, phase
+from .checks import SHARE_OF_CHECKS, checked, passed
 from .estimate import Estimate
 from .model_samples import model_samples
 from .starts import starts
@@ -83,6 +84,11 @@ def sandwich(model: Model, settings: AIS, key: Key[Array, ""], base_data: object
     rows = None if base_data is None else model.space.check(base_data, "base data")
     n = min(settings.first_betas, settings.max_betas) if settings.betas is None else settings.betas
     paths = _paths(key, model, rows, settings, n)
+
+    def finished(estimate: Estimate, sides: Sides) -> Estimate:
+        seconds = SHARE_OF_CHECKS * max(time.perf_counter() - begun, 1.0)
+        return passed(estimate, checked(jax.random.fold_in(key, 10_000), model, sides.samples.states, rows, seconds))
+
     for attempt in range(2, 10_000):
         sides = _both_sides(jax.random.fold_in(key, attempt), model, paths, rows, settings, _scaled(progress, n))
         seconds = time.perf_counter() - begun
@@ -90,13 +96,14 @@ def sandwich(model: Model, settings: AIS, key: Key[Array, ""], base_data: object
         how = {"chains": settings.chains, "betas": n, "schedule": settings.schedule, "samples": settings.samples, "seconds": seconds}
         estimate = replace(estimate, settings={**how, **estimate.settings})
         if settings.betas is not None or estimate.verdict == "trusted":
-            return estimate
+            return finished(estimate, sides)
         out_of_time = settings.max_seconds is not None and 3 * seconds > settings.max_seconds  # the next round takes twice as long
         if 2 * n > settings.max_betas or out_of_time:
-            return _with_reason(estimate, f"the budget of {'time' if out_of_time else 'temperatures'} ran out at {n} temperatures")
+            reason = f"the budget of {'time' if out_of_time else 'temperatures'} ran out at {n} temperatures"
+            return finished(_with_reason(estimate, reason), sides)
         needed = n * estimate.settings["gap"] / settings.target_gap  # the gap falls about as 1/n, at best
         if attempt > 3 and needed > HOPELESS * settings.max_betas:
-            return _with_reason(estimate, f"more than {needed:,.0f} temperatures would be needed: stopped at {n}")
+            return finished(_with_reason(estimate, f"more than {needed:,.0f} temperatures would be needed: stopped at {n}"), sides)
         n *= 2
         named = schedules.NAMED.get(settings.schedule)
         paths = {

@@ -1,4 +1,4 @@
-"""Where the chains start whose samples reverse AIS begins with.
+"""Where chains start whose samples of the model are to be trusted: from several places.
 
 If chains from all these places agree in the end they have mixed. Noise matters: a model can have most of its mass far from the
 data and from their base, in a wide region that uniform noise falls into (CD-1 leaves such regions).
@@ -6,7 +6,7 @@ data and from their base, in a wide region that uniform noise falls into (CD-1 l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import jax
@@ -16,14 +16,32 @@ from jaxtyping import Array, Key, Num
 from ..models.base import Latent, Model
 from .ais import Side, base_samples
 
+Draw = Callable[[int], np.ndarray]
+"""as many states as asked for"""
+
 
 def starts(
     key: Key[Array, ""], model: Model, lows: dict[str, Side], base: Model, rows: np.ndarray | None, chains: int
 ) -> dict[str, Num[np.ndarray, "n D"]]:
-    """At the ends of AIS chains by weight, at data (or the base), at noise in either layer; about as many chains each."""
-    keys = jax.random.split(key, 3)
+    """At the ends of AIS chains by weight, and where `places` says."""
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    named: dict[str, Callable[[int], np.ndarray]] = {f"AIS from {path}": partial(_ends, rng, low) for path, low in lows.items()}
+    ends: dict[str, Draw] = {f"AIS from {path}": partial(_ends, rng, low) for path, low in lows.items()}
+    return places(key, model, base, rows, chains, ends, rng)
+
+
+def places(
+    key: Key[Array, ""],
+    model: Model,
+    base: Model,
+    rows: np.ndarray | None,
+    chains: int,
+    more: Mapping[str, Draw] | None = None,
+    rng: np.random.Generator | None = None,
+) -> dict[str, Num[np.ndarray, "n D"]]:
+    """At data (or the base), at noise in either layer, and at `more` places; about as many chains each."""
+    keys = jax.random.split(key, 3)
+    rng = rng or np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    named: dict[str, Draw] = dict(more or {})
     if rows is None:
         named["base"] = lambda n: base_samples(keys[0], base, n)
     else:

@@ -6,6 +6,7 @@ from .ising import Ising
 from .named import BernoulliRBM, CategoricalRBM, GaussianRBM, MixedRBM, SpinRBM
 from .potts import Potts
 from .rbm import RBM
+from .trajectory import Trajectory
 
 __all__ = [
     "RBM",
@@ -24,4 +25,5 @@ __all__ = [
     "Model",
     "Potts",
     "SpinRBM",
+    "Trajectory",
 ]

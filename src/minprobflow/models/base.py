@@ -59,6 +59,14 @@ class Model(eqx.Module):
         """log Z when this model is a base."""
         raise InputError("only a base model, made with model.base(mean), has a closed-form log Z")
 
+    def is_base(self) -> bool:
+        """Whether the units are independent: then log Z is `base_log_partition`, and `base_logits` are the units' logits."""
+        return False
+
+    def base_logits(self) -> Float[Array, " *values"]:
+        """The units' logits when this model is a base, as `space` has them."""
+        raise InputError("only a base model, made with model.base(mean), has independent units")
+
     def between(self, base: Model, beta: Float[Array, ""]) -> Model:
         """The model with energy (1 - beta) E_base + beta E, where `base` came from this model's `base`.
 

@@ -66,7 +66,15 @@ class EnergyModel(Model):
         return jnp.vectorize(lambda state: self.energy(self.params, state), signature="(d)->()")(v)
 
     def base_log_partition(self) -> Float[Array, ""]:
-        return self.space.log_norm(self.params) if self.energy is _independent(self.space) else super().base_log_partition()
+        return self.space.log_norm(self.base_logits())
+
+    def is_base(self) -> bool:
+        return self.energy is _independent(self.space) or (self.energy is _mixture and not bool(self.params[2]))
+
+    def base_logits(self) -> Float[Array, " *values"]:
+        if self.energy is _mixture:  # at beta 0, which is all that a base can be
+            return self.params[0].base_logits()
+        return self.params if self.energy is _independent(self.space) else super().base_logits()
 
     def penalised(self) -> EnergyModel:
         return jax.tree.map(lambda leaf: True, self)

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import os
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ from .base import Model, as_model
 Tensors = dict[str, np.ndarray]
 COLUMNS = "column_names"  # in the metadata
 C = TypeVar("C", bound=eqx.Module)
+STACK = "trajectory"  # the kind of a file with several models
 
 
 def save(
@@ -60,14 +61,7 @@ def save(
 
 def to_bytes(model: Model, provenance: Mapping[str, object] | None = None, columns: ColumnNames | None = None) -> bytes:
     """What `save` writes."""
-    kind = type(as_model(model)).kind
-    if kind is None:
-        raise InputError(
-            f"{type(model).__name__} holds Python code, which no model file can: save its training state with "
-            "mpf.save_state and load that with the same energy"
-        )
-    tensors: Tensors = {}
-    settings = _taken_apart(model, "", tensors)
+    tensors, metadata = _as_file(model)
     if provenance is not None and not (isinstance(provenance, Mapping) and all(isinstance(key, str) for key in provenance)):
         raise InputError(f"provenance={arguments.shown(provenance)}: pass a dict with names as keys")
     created = {
@@ -75,10 +69,30 @@ def to_bytes(model: Model, provenance: Mapping[str, object] | None = None, colum
         "jax": jax.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    metadata = {name: json.dumps(value) for name, value in settings.items()}
     if columns is not None:
-        metadata[COLUMNS] = files.as_json(checked_columns(columns, model.space.size)._asdict())
-    return files.pack(tensors, {"kind": kind, **metadata, "provenance": files.as_json({**created, **(provenance or {})})})
+        metadata = {**metadata, COLUMNS: files.as_json(checked_columns(columns, model.space.size)._asdict())}
+    return files.pack(tensors, {**metadata, "provenance": files.as_json({**created, **(provenance or {})})})
+
+
+def save_stack(models: Sequence[Model], more: Tensors, path: str | os.PathLike[str]) -> None:
+    """Write models of one family and shape to one file, each tensor stacked along a first axis; and `more` tensors."""
+    apart = [_as_file(model) for model in models]
+    tensors = {name: np.stack([tensors[name] for tensors, _ in apart]) for name in apart[0][0]}
+    metadata = {**apart[0][1], "kind": STACK, "family": apart[0][1]["kind"]}
+    files.write_atomically(arguments.path("path", path), files.pack({**tensors, **{f"{STACK}.{k}": v for k, v in more.items()}}, metadata))
+
+
+def load_stack(path: str | os.PathLike[str]) -> tuple[list[Model], Tensors]:
+    """What `save_stack` wrote."""
+    tensors, metadata = files.read(arguments.path("path", path))
+    if metadata["kind"] != STACK:
+        raise ModelFileError(f"{path} holds a {metadata['kind']!r}, not a trajectory: read models with mpf.load")
+    more = {name.removeprefix(f"{STACK}."): tensors.pop(name) for name in list(tensors) if name.startswith(f"{STACK}.")}
+    lengths = {tensor.shape[:1] for tensor in tensors.values()}
+    if len(lengths) != 1 or lengths == {()} or "family" not in metadata:
+        raise ModelFileError(f"{path} is not a whole trajectory file: its tensors have different lengths, or none")
+    one = {**metadata, "kind": metadata["family"]}
+    return [_model({name: tensor[i] for name, tensor in tensors.items()}, one, path) for i in range(lengths.pop()[0])], more
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -122,6 +136,19 @@ def read_columns(path: str | os.PathLike[str]) -> ColumnNames | None:
 def from_bytes(content: bytes) -> Model:
     """Read a model that `to_bytes` wrote."""
     return _model(*files.unpack(content), "the pickle")
+
+
+def _as_file(model: Model) -> tuple[Tensors, dict[str, str]]:
+    """The tensors of a model, and its kind and settings."""
+    kind = type(as_model(model)).kind
+    if kind is None:
+        raise InputError(
+            f"{type(model).__name__} holds Python code, which no model file can: save its training state with "
+            "mpf.save_state and load that with the same energy"
+        )
+    tensors: Tensors = {}
+    settings = _taken_apart(model, "", tensors)
+    return tensors, {"kind": kind, **{name: json.dumps(value) for name, value in settings.items()}}
 
 
 def _taken_apart(module: eqx.Module, prefix: str, tensors: Tensors) -> dict[str, object]:
@@ -173,6 +200,8 @@ def _layer_together(settings: dict[str, object], prefix: str, tensors: Tensors) 
 def _model(tensors: Tensors, metadata: dict[str, str], path: str | os.PathLike[str]) -> Model:
     kind, kinds = metadata["kind"], model_kinds()
     named = kind
+    if kind == STACK:
+        raise ModelFileError(f"{path} holds a trajectory, not a model: read it with mpf.Trajectory.load")
     if kind not in kinds and kind not in OLD_KINDS:
         raise ModelFileError(f"{path} holds a {kind!r}, not a model this release knows ({', '.join(sorted(kinds))})")
     for name, tensor in tensors.items():

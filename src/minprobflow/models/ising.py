@@ -158,6 +158,12 @@ class Ising(LogLinear, Centrable, FastAnnealing, FastHeatBath):
     def base_log_partition(self) -> Float[Array, ""]:
         return jnp.sum(jax.nn.softplus(self.fields / self.tau))
 
+    def is_base(self) -> bool:
+        return not bool(jnp.any(jnp.triu(self.pairs, 1)))
+
+    def base_logits(self) -> Float[Array, " D"]:
+        return self.fields / self.tau
+
     def between(self, base: Model, beta: Float[Array, ""]) -> Ising:  # the energy is linear in the parameters
         return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
 

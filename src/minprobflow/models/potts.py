@@ -160,6 +160,12 @@ class Potts(LogLinear, FastHeatBath, Centrable, FastAnnealing):
     def base_log_partition(self) -> Float[Array, ""]:
         return self.space.log_norm(self.fields / self.tau)
 
+    def is_base(self) -> bool:
+        return not bool(jnp.any(_pairs_only(self.couplings)))
+
+    def base_logits(self) -> Float[Array, "D q"]:
+        return self.fields / self.tau
+
     def between(self, base: Model, beta: Float[Array, ""]) -> Potts:  # the energy is linear in the parameters
         return jax.tree.map(lambda start, end: (1 - beta) * start + beta * end, base, self)
 

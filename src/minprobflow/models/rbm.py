@@ -232,6 +232,12 @@ class RBM(Latent, FastFlips, Centrable, FastAnnealing):
     def base_log_partition(self) -> Float[Array, ""]:
         return self.visible.own_log_partition(self.tau) + self.hidden.own_log_partition(self.tau)
 
+    def is_base(self) -> bool:
+        return not bool(jnp.any(self.weights))
+
+    def base_logits(self) -> Float[Array, " *values"]:
+        return self.visible.logits(jnp.zeros_like(self.visible.flat_bias), self.tau)
+
     def between(self, base: Model, beta: Float[Array, ""]) -> RBM:
         """The energy is the mixture's up to a constant that is zero at both ends of the path."""
         if self.visible.linear and self.hidden.linear:  # so is the energy, in all parameters

@@ -17,7 +17,9 @@ from .template import PAGE
 REASONS = {
     "exact": "log Z was summed over all states of the smaller layer: there is no estimation error.",
     "ais": "Annealed importance sampling from both sides agrees within its target precision.",
+    "trajectory": "States have come from independent units to every rung, and both sides agree within the target precision.",
 }
+DRAWN = ("acceptance", "crooks_slopes", "not_renewed", "paths")  # settings that are long lists
 MEANINGS = {
     "trusted": "The figure and its interval can be relied on.",
     "wide": "The interval holds, but it is wider than wanted.",
@@ -75,9 +77,11 @@ def _run(run: RunRecord, index: int) -> dict[str, object]:
         "environment": _rows({**run.environment, "data": data}),
         "understood": understood if isinstance(understood, list) else [],
         "columns": _columns(columns) if isinstance(columns, dict) else [],
-        "evaluation": _rows(found["settings"]),
+        "evaluation": _rows({name: value for name, value in found["settings"].items() if name not in DRAWN}),
         "curves": run_figures.training(run, index),
         "samples": run_figures.samples(run),
+        "along": run_figures.along(run, index),
+        "film": run_figures.film(run),
         "filters": run_figures.filters(run),
         "filter_columns": run_figures.filter_columns(run),
         "hidden_figures": run_figures.activations(run, index),

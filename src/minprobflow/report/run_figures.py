@@ -22,6 +22,7 @@ METRICS = {
     "gradient_norm": ("Gradient norm", "mean over the updates of an epoch", "norm"),
 }
 Z95 = 1.96
+REPLICAS = 4  # whose paths are shown
 LAGS = 5  # autocorrelation times that are shown
 
 
@@ -87,6 +88,38 @@ def samples(run: RunRecord) -> list[tuple[str, list[tuple[str, Markup]]]]:
         ]
         groups.append((f"From {start}", strips))
     return groups
+
+
+def along(run: RunRecord, index: int) -> list[Shown]:
+    """How replica exchange went along the trajectory, where the evaluation used one: acceptance per link, and replicas' paths."""
+    settings = run.evaluation["settings"]
+    if not all(name in settings for name in ("acceptance", "crooks_slopes", "paths")):
+        return []
+    accepted, slopes, paths = (np.asarray(settings[name], float) for name in ("acceptance", "crooks_slopes", "paths"))
+    links = range(len(accepted))
+    lines = [Series(links, slopes.tolist(), COLOURS[1], True), Series(links, accepted.tolist())]
+    alt = f"Acceptance of exchanges over the links: {_span(accepted.tolist())}; Crooks slopes {_span(slopes.tolist())}"
+    each = curves(f"{index}-links", alt, lines, "link, from rung 0 up", "share, slope", zero=True)
+    some = paths[:: max(len(paths) // REPLICAS, 1)][:REPLICAS]
+    walks = [Series(range(len(path)), path.tolist(), colour(i)) for i, path in enumerate(some)]
+    walk = curves(f"{index}-paths", f"Rungs that {len(some)} replicas were at over time", walks, "time", "rung")
+    told = f"{len(some)} of one column on their way up and down; {settings.get('climbs')} states have climbed from rung 0 to the model"
+    return [
+        Shown("Links", "solid: share of exchanges accepted, dashed: Crooks slope, 1 in equilibrium", each),
+        Shown("Replicas", told, walk),
+    ]
+
+
+def film(run: RunRecord) -> list[tuple[str, Markup]]:
+    """Samples at some rungs of the trajectory, one below the other: how the model came to be."""
+    shape = _image_shape(run)
+    if shape is None or "rung_states" not in run.diagnostics:
+        return []
+    labels = ["added" if step < 0 else f"update {int(step):,}" for step in run.diagnostics["rung_steps"]]
+    return [
+        (label, picture(f"{len(rows)} samples, {label}", rows, shape, len(rows)))
+        for label, rows in zip(labels, run.diagnostics["rung_states"], strict=True)
+    ]
 
 
 def filters(run: RunRecord) -> Shown | None:

@@ -106,6 +106,17 @@ RUN = """
 {% else %}
 <p>The data are not images, so samples and filters are not drawn.</p>
 {% endif %}
+{% if run.along or run.film %}
+<h3>Along the trajectory</h3>
+<div class="halves">{% for shown in run.along %}{{ figure(shown) }}{% endfor %}</div>
+{% if run.film %}
+<figure><figcaption><h4>Learning</h4><span>samples at some rungs, from independent units to the model</span></figcaption>
+{% for label, strip in run.film %}
+<div class="strip"><span>{{ label }}</span><div class="picture">{{ strip }}</div></div>
+{% endfor %}
+</figure>
+{% endif %}
+{% endif %}
 {% if run.filters %}
 <h3>Filters</h3>
 <figure><figcaption><span>{{ run.filters.caption }}</span></figcaption>

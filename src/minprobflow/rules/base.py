@@ -70,6 +70,8 @@ class RuleSpec(Spec):
     known: ClassVar[dict[str, type[RuleSpec]]] = {}
     default_rate: ClassVar[float] = 0.2
     """learning rate of plain descent that suits the scale of its gradient"""
+    keeps_trajectory: ClassVar[bool] = False
+    """whether it needs the run's trajectory"""
 
     @abstractmethod
     def build(self, batch_size: int) -> Rule[PyTree]:

@@ -18,13 +18,17 @@ from ..data import Dataset
 from ..errors import DamagedFileError, ModelFileError
 from ..files import pack, read, write_atomically
 from ..likelihood import free_energies
+from ..models import Trajectory
 from ..models.base import Latent, Model
 from ..progress import Report
 from ..records import read_record, write_record
+from ..samplers import exchange
+from ..samplers.engine import run
+from ..samplers.memory import memory
 from . import mixing
 from .evaluate import Evaluation, evaluate
 from .folder import RunFolder
-from .open import open_data, open_model
+from .open import open_data, open_model, open_trajectory
 from .validation import ROWS
 
 KIND = "diagnostics"
@@ -34,6 +38,8 @@ CHAINS = 32  # from data, and as many from noise
 PICTURED = 12  # of each
 FILTERS = 60
 BINS = 40
+FRAMES = 8  # rungs whose samples are shown
+EXCHANGES = 300  # rounds before these are taken
 BURN_IN = 1000  # steps before the autocorrelation is taken
 NEEDED = ("part", "log_likelihood", "method", "verdict", "warnings", "settings", "log_partition")
 
@@ -49,12 +55,12 @@ def diagnose(place: str | os.PathLike[str], progress: Report | None = None) -> t
     model = open_model(str(place))  # after the digest: if training replaces it in between, the next call computes again
     evaluation, arrays = read_evaluation(place, digest), read_diagnostics(place, digest)
     if evaluation is None or arrays is None:
-        data = open_data(str(place))
+        data, trajectory = open_data(str(place)), open_trajectory(str(place), model)
         if evaluation is None:
-            evaluation = _evaluation(model, data, digest, progress)
+            evaluation = _evaluation(model, data, trajectory, digest, progress)
             _keep(folder.path / EVALUATION, lambda file: write_record(file, evaluation))
         if arrays is None:
-            arrays = _diagnostics(model, data, progress)
+            arrays = {**_diagnostics(model, data, progress), **_along(trajectory, data, progress)}
             _keep(folder.path / DIAGNOSTICS, lambda file: write_atomically(file, pack(arrays, {"kind": KIND, "model_sha256": digest})))
     return evaluation, arrays
 
@@ -96,9 +102,10 @@ def _model_digest(folder: RunFolder) -> str:
     return hashlib.sha256(folder.best.read_bytes()).hexdigest() if folder.best.is_file() else ""
 
 
-def _evaluation(model: Model, data: Dataset, digest: str, progress: Report | None) -> Evaluation:
+def _evaluation(model: Model, data: Dataset, trajectory: Trajectory | None, digest: str, progress: Report | None) -> Evaluation:
     part = next(part for part in ("test", "valid", "train") if len(getattr(data, part)))
-    found = evaluate(model, {part: getattr(data, part)}, train=data.train, progress=progress or False, max_seconds=MAX_SECONDS)
+    rows = {part: getattr(data, part)}
+    found = evaluate(model, rows, train=data.train, progress=progress or False, max_seconds=MAX_SECONDS, trajectory=trajectory)
     return {"model_sha256": digest, **found[part]}
 
 
@@ -110,6 +117,19 @@ def _diagnostics(model: Model, data: Dataset, progress: Report | None) -> dict[s
         **_free_energies(model, data),
         **_mixing(model, data, progress),
     }
+
+
+def _along(trajectory: Trajectory | None, data: Dataset, progress: Report | None) -> dict[str, np.ndarray]:
+    """States at some rungs of the trajectory after rounds of exchange, and the updates that these rungs are of."""
+    if trajectory is None:
+        return {}
+    if progress:
+        progress("samples along the trajectory", 0.0)
+    kernel, key = exchange(trajectory), jax.random.key(0)
+    start = kernel.init(key, trajectory.last, trajectory.draw_first(1, PICTURED))
+    states = np.asarray(run(key, trajectory.last, start, EXCHANGES, kernel).states)
+    rungs = np.unique(np.linspace(0, len(trajectory) - 1, FRAMES).astype(int))
+    return {"rung_states": _pictured(states[:, rungs].swapaxes(0, 1), data.train), "rung_steps": np.asarray(trajectory.steps)[rungs]}
 
 
 def filters(model: Model) -> np.ndarray:
@@ -149,17 +169,17 @@ def _mixing(model: Model, data: Dataset, progress: Report | None) -> dict[str, n
     noise = model.space.noise(keys[0], CHAINS)
     from_data = mixing.run_chains(keys[1], model, jnp.asarray(rows).astype(float), progress, "chains from data")
     from_noise = mixing.run_chains(keys[2], model, noise, progress, "chains from noise")
-    memory = mixing.memory(np.concatenate([from_data.free_energy, from_noise.free_energy], 1)[BURN_IN + 1 :])
+    remembered = memory(np.concatenate([from_data.free_energy, from_noise.free_energy], 1)[BURN_IN + 1 :])
     return {
         "steps": np.asarray(mixing.SHOWN),
         "states_from_data": _pictured(from_data.states, data.train),
         "states_from_noise": _pictured(from_noise.states, data.train),
         "trace_from_data": from_data.free_energy.mean(1),
         "trace_from_noise": from_noise.free_energy.mean(1),
-        "autocorrelation": memory.autocorrelation,
-        "autocorrelation_time": np.asarray(memory.time),
-        "autocorrelation_window": np.asarray(memory.window),
-        "autocorrelation_resolved": np.asarray(memory.resolved),
+        "autocorrelation": remembered.autocorrelation,
+        "autocorrelation_time": np.asarray(remembered.time),
+        "autocorrelation_window": np.asarray(remembered.window),
+        "autocorrelation_resolved": np.asarray(remembered.resolved),
         "chains": np.asarray(2 * CHAINS),
         "burn_in": np.asarray(BURN_IN),
         "length": np.asarray(mixing.STEPS),

@@ -25,6 +25,7 @@ FILES = (
     "checkpoint.safetensors.previous",
     "model.safetensors",
     "best.safetensors",
+    "trajectory.safetensors",
     "summary.json",
     "evaluation.json",
     "diagnostics.safetensors",
@@ -46,6 +47,13 @@ class EpochRecord(TypedDict, total=False):
     valid: float
     stderr: float
     method: str
+    verdict: str
+    log_partition: float
+    log_partition_stderr: float
+    log_partition_reverse: float
+    rungs: float
+    rejected: float
+    rate_scale: float
     seconds: float
     cpu_seconds: float
 
@@ -61,6 +69,7 @@ class RunFolder:
         self.checkpoint = self.path / "checkpoint.safetensors"
         self.final = self.path / "model.safetensors"
         self.best = self.path / "best.safetensors"
+        self.trajectory = self.path / "trajectory.safetensors"
         self.summary_file = self.path / "summary.json"
 
     @contextmanager

@@ -9,6 +9,7 @@ from ..data import Dataset, load_dataset
 from ..data.registry import is_file
 from ..errors import InputError
 from ..model_specs import model_spec
+from ..models import Trajectory
 from ..models.base import Model
 from ..models.files import load, read_columns
 from ..train import Config, TrainState, begin, load_state
@@ -44,6 +45,12 @@ def open_columns(place: str, which: str = "best") -> ColumnNames | None:
     """What the columns of a model are called and the words for their values, as its file says."""
     folder = RunFolder(place)
     return read_columns((folder.best if which == "best" else folder.final) if Path(place).is_dir() else place)
+
+
+def open_trajectory(place: str, model: Model) -> Trajectory | None:
+    """The trajectory that a run has kept, with the model at its end; None for a model file, or a run that has kept none."""
+    path = RunFolder(place).trajectory
+    return Trajectory.load(path).ending_at(model) if Path(place).is_dir() and path.exists() else None
 
 
 def open_data(place: str) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import time
@@ -24,11 +25,16 @@ from ..random_bits import as_key
 from ..records import write_record
 from ..samplers import sample
 from ..train import Config, Epoch, fit
+from ..train.progress import Figure
+from ..train.tracking import TrackedPartition
+from ..train.watching import NAMES
 from .diagnostics import filters
 from .environment import environment
 from .folder import EpochRecord, RunFolder
 from .open import dataset_of
-from .validation import Look, Validation, remarks
+from .validation import Look, Validation, needs_chains, plateau, remarks
+
+CHAINS = 200  # that track the likelihood
 
 Show = Callable[[Epoch, Look | None], object]
 
@@ -103,6 +109,8 @@ def train_run(
     config = config.resolved(dataset)
     start = start or partial(config.model_spec(dataset).build, data=dataset)
     model = as_model(start(as_key(config.seed, "seed")), "start(key)")
+    if config.likelihood_chains is None and needs_chains(config, model):
+        config = dataclasses.replace(config, likelihood_chains=CHAINS)
     config.checked(model, model.space.check(dataset.train))
     begun = begun or (lambda config, dataset: None)
     if folder is None:
@@ -134,16 +142,26 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
     looks, look_at = config.look_epochs(), Validation(model, dataset, config.score)
     provenance = {"data": dataset.source, "sha256": dataset.sha256, "rule": repr(config.rule_spec()), "seed": config.seed}
     kept: list[EpochRecord] = []
+    kept_rungs: Figure | None = None
     begun, mark = time.perf_counter(), time.process_time()
 
-    def after(epoch: Epoch) -> None:
-        nonlocal best, best_model, best_epoch, mark
+    earlier = [] if folder is None else folder.read_metrics()  # of a run that is resumed
+
+    def settled(metrics: list[EpochRecord]) -> bool:
+        return config.stop_when == "plateau" and plateau(metrics, config.patience)
+
+    def after(epoch: Epoch) -> bool:
+        nonlocal best, best_model, best_epoch, mark, kept_rungs
         seconds = time.process_time() - mark
-        look = look_at(epoch.model, config.seed + epoch.number) if epoch.number in looks else None
+        look = look_at(epoch.model, config.seed + epoch.number, _followed(epoch)) if epoch.number in looks else None
         if look is not None and look.valid > best:
             best, best_model, best_epoch = look.valid, epoch.model, epoch.number
             if folder is not None:
                 model_files.save(epoch.model, folder.best, {**provenance, "epoch": epoch.number, "valid": best}, dataset.column_names)
+        rungs = epoch.metrics.get("rungs")
+        if folder is not None and rungs is not None and rungs != kept_rungs and (found := epoch.trajectory) is not None:
+            found.save(folder.trajectory)
+            kept_rungs = rungs
         metrics = {name: float(value) for name, value in epoch.metrics.items()}
         seen = {} if look is None else look.record()
         record = {"epoch": epoch.number, **metrics, **seen, "seconds": epoch.seconds, "cpu_seconds": seconds}
@@ -153,11 +171,19 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
         if show:
             show(epoch, look)
         mark = time.process_time()
+        return settled([*(record for record in earlier if record["epoch"] < kept[0]["epoch"]), *kept])
 
     checkpoint, resume = (None, False) if folder is None else (folder.checkpoint, True)
-    last = fit(model, dataset.train, **config.arguments(), checkpoint=checkpoint, resume=resume, callbacks=[after], progress=False).model
+    if settled(earlier):  # it has come to its end already
+        config = dataclasses.replace(config, epochs=earlier[-1]["epoch"])
+    done = fit(model, dataset.train, **config.arguments(), checkpoint=checkpoint, resume=resume, callbacks=[after], progress=False)
+    last = done.model
+    if folder is not None and done.trajectory is not None:
+        done.trajectory.save(folder.trajectory)
     compiling = _compile_seconds(kept)
     metrics = kept
+    if kept and kept[-1]["epoch"] < config.epochs:  # it stopped early
+        config = dataclasses.replace(config, epochs=kept[-1]["epoch"])
     if folder is not None:
         metrics, best_model, best_epoch = _close(folder, config, last, look_at, provenance, dataset)
     summary: Summary = {
@@ -176,6 +202,10 @@ def _train(config: Config, folder: RunFolder | None, model: Model, dataset: Data
     if folder is not None:
         write_record(folder.summary_file, summary)
     return Run(config, last, best_model or last, metrics, summary)
+
+
+def _followed(epoch: Epoch) -> TrackedPartition | None:
+    return TrackedPartition(*(float(epoch.metrics[name]) for name in NAMES)) if NAMES[0] in epoch.metrics else None
 
 
 def _compile_seconds(metrics: list[EpochRecord]) -> float:

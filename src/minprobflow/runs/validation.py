@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -17,7 +18,8 @@ from ..likelihood.ais import forward
 from ..likelihood.rows import free_energies
 from ..likelihood.schedules import three_piece
 from ..models.base import Model
-from ..train import run_settings
+from ..train import Config, run_settings
+from ..train.tracking import FAR, TrackedPartition
 from .folder import EpochRecord
 
 BETAS, CHAINS, ROWS = 301, 50, 5000  # of a quick look
@@ -33,6 +35,7 @@ class Look(NamedTuple):
     stderr: float  # zero when exact
     method: str
     independent: float  # log-likelihood of the same validation rows under independent units
+    verdict: str = "trusted"  # how far to trust it, as far as one can tell while training
 
     @property
     def gain(self) -> float:
@@ -41,7 +44,7 @@ class Look(NamedTuple):
 
     def record(self) -> dict[str, float | str]:
         """What a run keeps of it."""
-        return {"train": self.train, "valid": self.valid, "stderr": self.stderr, "method": self.method}
+        return {"train": self.train, "valid": self.valid, "stderr": self.stderr, "method": self.method, "verdict": self.verdict}
 
 
 _log_partition = jax.jit(log_partition)
@@ -59,22 +62,28 @@ class Validation:
         choice("score", score, run_settings()["score"].choices)
         valid = dataset.valid if len(dataset.valid) else dataset.train
         self._score, self._rows = score, dataset.train
-        self._parts = [dataset.train[:ROWS], valid[:ROWS] if score in ("auto", "ais") else valid]
+        self._parts = [dataset.train[:ROWS], valid[:ROWS] if score in ("auto", "trajectory", "ais") else valid]
         self.independent = independent_units(model.space, dataset.train, self._parts[1])
 
-    def __call__(self, model: Model, seed: int) -> Look:
-        """Mean log-likelihood of up to 5,000 training rows and of the validation rows."""
+    def __call__(self, model: Model, seed: int, followed: TrackedPartition | None = None) -> Look:
+        """Mean log-likelihood of up to 5,000 training rows and of the validation rows.
+
+        `followed` is what chains that followed the model say of its log Z.
+        """
         if self._score in ("exact", "interval", "sides"):
             return self._safe(model)
-        stderr, method = 0.0, "exact"
+        stderr, method, verdict = 0.0, "exact", "trusted"
         if self._score == "auto" and is_enumerable(model, MAX_UNITS):
             log_z = float(_log_partition(model))
+        elif followed is not None and self._score in ("auto", "trajectory"):
+            log_z, stderr, verdict, method = followed.value, followed.stderr, followed.verdict, "trajectory AIS, optimistic"
         else:
             mean = model.space.mean_features(self._rows)
             side = forward(jax.random.key(seed), model, model.base(jnp.asarray(mean, jnp.float32)), three_piece(BETAS), CHAINS)
             log_z, stderr, method = side.log_partition, side.mean.stderr, f"AIS, {BETAS} temperatures, optimistic"
+            verdict = "wide" if stderr < FAR else "do not trust"  # one direction only, in a short run
         train, valid = (-float(_mean_free_energy(model, jnp.asarray(rows))) - log_z for rows in self._parts)
-        return Look(train, valid, stderr, method, self.independent)
+        return Look(train, valid, stderr, method, self.independent, verdict)
 
     def _safe(self, model: Model) -> Look:
         """In double precision; by AIS in both directions, on the safe side."""
@@ -87,7 +96,27 @@ class Validation:
             log_z = {"interval": found.upper, "sides": max(sides)}[self._score]
             method = f"AIS both ways, {SAFE['betas']} temperatures, {self._score}"
         train, valid = (float(np.mean(-free_energies(model, rows))) - log_z for rows in self._parts)
-        return Look(train, valid, found.stderr, method, self.independent)
+        return Look(train, valid, found.stderr, method, self.independent, found.verdict)
+
+
+def needs_chains(config: Config, model: Model) -> bool:
+    """Whether a run with this configuration looks at the likelihood by chains that follow the model."""
+    exact = config.score == "auto" and is_enumerable(model, MAX_UNITS)
+    return config.score in ("auto", "trajectory") and not exact and bool(config.look_epochs())
+
+
+def plateau(metrics: list[EpochRecord], patience: int) -> bool:
+    """Whether the last `patience` looks have seen no rise above the best look before them, beyond the error of the difference.
+
+    >>> looks = [{"epoch": n, "valid": value, "stderr": 0.1} for n, value in enumerate([-9.0, -8.0, -7.95, -7.9])]
+    >>> plateau(looks, patience=2), plateau(looks, patience=3)
+    (True, False)
+    """
+    seen = [record for record in metrics if "valid" in record]
+    if len(seen) <= patience:
+        return False
+    best = max(seen[:-patience], key=lambda record: record["valid"])
+    return all(record["valid"] - best["valid"] <= math.hypot(record["stderr"], best["stderr"]) for record in seen[-patience:])
 
 
 def remarks(metrics: list[EpochRecord], independent: float) -> list[str]:

@@ -20,6 +20,7 @@ from ..random_bits import as_key, subkey
 from .auto import default_kernel
 from .base import Kernel, KernelSpec
 from .engine import observe, total
+from .swaps import Swaps, swap
 
 
 class Rungs(NamedTuple):
@@ -32,13 +33,6 @@ class Rungs(NamedTuple):
     def v(self) -> Float[Array, "*replicas chains D"]:
         """The states on the last rung."""
         return self.states[..., -1, :]
-
-
-class Swaps(NamedTuple):
-    """Of each pair of neighbouring rungs, as shares of the chains."""
-
-    attempted: Float[Array, " pairs"]
-    accepted: Float[Array, " pairs"]
 
 
 def tempering(betas: Float[Array, " rungs"], base: Model | None = None) -> Kernel[Rungs, Swaps]:
@@ -92,11 +86,8 @@ def _step(
     own = free_energies(betas, states)
     exchanged = free_energies(betas[:-1], states[:, 1:]) + free_energies(betas[1:], states[:, :-1])
     log_accept = own[:, :-1] + own[:, 1:] - exchanged
-    paired = jnp.arange(rungs - 1)[None] % 2 == state.turn[:, None] % 2  # no state is in two swaps
-    swap = paired & (jnp.log(jax.random.uniform(subkey(key, rungs), log_accept.shape, log_accept.dtype)) < log_accept)
-    up, down = (jnp.pad(swap, ((0, 0), where))[..., None] for where in ((0, 1), (1, 0)))
-    states = jnp.where(up, jnp.roll(states, -1, 1), jnp.where(down, jnp.roll(states, 1, 1), states))
-    return Rungs(states, state.turn + 1), Swaps(*(jnp.mean(flags.astype(states.dtype), 0) for flags in (paired, swap)))
+    states, swaps = swap(subkey(key, rungs), log_accept, state.turn, states)
+    return Rungs(states, state.turn + 1), swaps
 
 
 @dataclass(frozen=True)

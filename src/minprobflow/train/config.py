@@ -19,15 +19,17 @@ import numpy as np
 import optax
 
 from .. import arguments, native, rules
-from ..arguments import choice, flag, number, whole
+from ..arguments import choice, flag, number, room, whole
 from ..data import Dataset
 from ..errors import InputError
+from ..flow.trajectory import check_path
 from ..model_specs import ModelSpec, chosen_for, completed, model_spec
 from ..models.base import Centrable, Model, as_model
 from ..rules import RuleSpec
-from ..samplers import KernelSpec
+from ..samplers import KernelSpec, as_kernel
 from ..specs import Setting, near, settings_of, union
 from .optimizer import OPTIMIZERS, Rate, build, constant_rate, decaying_rate
+from .tracking import GROUPS
 
 BATCH_SIZE = 50
 Settings = dict[str, Any]
@@ -77,6 +79,12 @@ class Config:
     """penalty l2 * sum W^2 on the weights (not the biases)"""
     average: float | str | None = None
     """decay of an exponential average of the parameters, such as 0.999, or polyak for their mean"""
+    likelihood_chains: int | None = None
+    """extra chains, in tens, that follow the parameters from epoch to epoch and tell log Z on the way, with its error (trajectory AIS);
+    0 for none; by default 200 in runs whose log Z is not summed exactly, none in fit"""
+    trajectory: bool = False
+    """keep models on the way whenever exchange of states with the last one kept would become rare, and go back to that one at half the
+    learning rate when the model jumps: such models can be sampled and evaluated along their trajectory"""
     kernels: Literal["auto", "native", "xla"] = "auto"
     """how layers of bits are computed with: native (compiled kernels, on the CPU), xla, or by default native where that is possible"""
     seed: int = 0
@@ -85,9 +93,15 @@ class Config:
     """epochs between two looks at the likelihood; the last epoch always has one"""
     looks: int | None = None
     """look at the likelihood this many times instead, evenly spread; 0 for never"""
-    score: Literal["auto", "exact", "ais", "interval", "sides"] = "auto"
-    """validation score by which the best model is kept: exact; ais (a short run, optimistic); interval or sides (AIS in both directions,
-    the safe end of its interval or the larger log Z of its directions); by default exact where that is cheap, else ais"""
+    score: Literal["auto", "exact", "trajectory", "ais", "interval", "sides"] = "auto"
+    """validation score by which the best model is kept: exact; trajectory (by the likelihood_chains); ais (a short run); interval or sides
+    (AIS in both directions, the safe end of its interval or the larger log Z of its directions); by default exact where that is cheap, else
+    trajectory; trajectory and ais are optimistic"""
+    stop_when: Literal["plateau"] | None = None
+    """plateau: stop when the validation likelihood has not risen by more than its error for `patience` looks; by default never. It suits
+    a constant schedule: under a decaying one the likelihood rises to the end"""
+    patience: int = 5
+    """looks at the likelihood without a rise after which a run with stop_when ends"""
 
     def __post_init__(self) -> None:
         for name in ("data_options", *FAMILIES):
@@ -149,11 +163,18 @@ class Config:
             "l2": number("l2", self.l2, 0, hint="it is the strength of a penalty"),
             "evaluate_every": whole("evaluate_every", self.evaluate_every, 1),
             "looks": None if self.looks is None else whole("looks", self.looks),
+            "likelihood_chains": self._watching(),
+            "patience": whole("patience", self.patience, 1, hint="it is a number of looks at the likelihood"),
         }
         for name in ("schedule", "score"):
             choice(name, getattr(self, name), run_settings()[name].choices)
+        if self.stop_when is not None:
+            choice("stop_when", self.stop_when, run_settings()["stop_when"].choices)
         as_model(model, finite=True)
         self.rule_spec().check(model)
+        if plain["likelihood_chains"]:
+            room("the likelihood chains", plain["likelihood_chains"], model.space.size)
+            as_kernel("auto", model)
         return dataclasses.replace(
             self,
             **plain,
@@ -161,7 +182,22 @@ class Config:
             centred=self._centred(model),
             average=self._average(),
             kernels=native.path(self.kernels),
+            trajectory=self._climbing(model),
         )
+
+    def _climbing(self, model: Model) -> bool:
+        wanted = flag("trajectory", self.trajectory) or self.rule_spec().keeps_trajectory
+        if wanted:
+            as_kernel("auto", model)
+            check_path(model)
+        return wanted
+
+    def _watching(self) -> int:
+        """The number of likelihood chains; in whole groups."""
+        chains = 0 if self.likelihood_chains is None else whole("likelihood_chains", self.likelihood_chains, hint="0 is for none")
+        if chains == 0 and self.score == "trajectory":
+            raise InputError("score=trajectory needs chains: leave likelihood_chains out, or pass a number such as 200")
+        return 0 if chains == 0 else max(-(-chains // GROUPS), 2) * GROUPS
 
     @property
     def examples(self) -> int:

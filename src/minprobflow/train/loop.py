@@ -19,6 +19,7 @@ from jaxtyping import Num
 from .. import arguments, native
 from ..arguments import flag, shown, whole
 from ..errors import InputError, TrainingDiverged
+from ..models import Trajectory
 from ..models.base import Model, as_model
 from ..numerics import all_finite
 from ..progress import wanted
@@ -27,11 +28,13 @@ from ..rules import RuleSpec
 from ..rules import rule as find_rule
 from ..specs import documented
 from .checkpoint import load_checkpoint, save_checkpoint
-from .config import Config, fit_settings
-from .epoch import arrangement, run_epoch, start
+from .config import Config, Settings, fit_settings
+from .control import climbed, climbing, controlled
+from .epoch import arrangement, run_epoch, run_part, start
 from .optimizer import Rate
 from .progress import Figure, TrainingProgress
 from .state import Metrics, TrainState
+from .watching import watch, watched
 
 MAX_SEEDS = 10_000
 
@@ -46,6 +49,11 @@ class Epoch(NamedTuple):
     metrics: dict[str, Figure]  # means over the epoch's updates; one entry per replica where there are several
     seconds: float
 
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """Models kept on the way, where that is on and there is one seed; the last one is `model`."""
+        return _trajectory(self.state)
+
 
 class Fit(NamedTuple):
     """What training gives."""
@@ -53,6 +61,7 @@ class Fit(NamedTuple):
     model: Model  # the averaged model where averaging is on; stacked along a first axis where there are several seeds
     state: TrainState
     history: list[dict[str, Figure]]  # per epoch: its number, the metrics' means, seconds
+    trajectory: Trajectory | None = None  # models kept on the way, where that is on and there is one seed
 
     def __repr__(self) -> str:
         """Short: the arrays are in `model` and `state`."""
@@ -85,6 +94,8 @@ def fit(
     l1: float = Config.l1,
     l2: float = Config.l2,
     average: float | str | None = Config.average,
+    likelihood_chains: int | None = Config.likelihood_chains,
+    trajectory: bool = Config.trajectory,
     kernels: Literal["auto", "native", "xla"] = Config.kernels,
     seed: int | jax.Array = Config.seed,
     seeds: int | None = None,
@@ -132,6 +143,8 @@ def fit(
         l1=l1,
         l2=l2,
         average=average,
+        likelihood_chains=likelihood_chains,
+        trajectory=trajectory,
         kernels=kernels,
     )
     seeds = None if seeds is None else whole("seeds", seeds, 1, MAX_SEEDS)
@@ -142,29 +155,40 @@ def fit(
     config = config.checked(starts[0], rows)
     record = {**config.record(), "seed": stated, "seeds": seeds, "model": _description(starts[0]), "data": _digest(rows)}
     device_data, batches = jnp.asarray(rows), len(rows) // config.examples
-    epoch_of = partial(
-        run_epoch,
-        rule=config.rule_spec(),
-        rate=config.rate(len(rows)),
-        optimizer=config.transformation(),
-        batch_size=config.examples,
-        average=config.average,
-        replicas=arrangement(seeds),
-    )
+    settings: Settings = {
+        "rule": config.rule_spec(),
+        "rate": config.rate(len(rows)),
+        "optimizer": config.transformation(),
+        "batch_size": config.examples,
+        "average": config.average,
+        "replicas": arrangement(seeds),
+    }
+
+    def epoch_of(state: TrainState) -> tuple[TrainState, Metrics]:
+        if state.trajectory is None:
+            return run_epoch(state, device_data, **settings)
+        part_of = partial(run_part, data=device_data, **settings)
+        return controlled(part_of, state, batches, config.transformation())
+
     if state is None:
         state = _begin(config, keys, starts, device_data, seeds)
         if checkpoint is not None and resume:
             state = load_checkpoint(checkpoint, state, record) or state
+    elif (state.tracked is None) == bool(config.likelihood_chains):
+        state = watched(state, rows, config, seeds is not None)
+    if (state.trajectory is None) == config.trajectory:
+        state = climbing(state, rows, config, seeds is not None)
     history: list[dict[str, Figure]] = []
     display = TrainingProgress(config.epochs, config.rule_spec().informative()) if wanted(progress) else nullcontext()
     with native.using(config.kernels), display as show:
         for number in range(int(np.max(state.step)) // batches + 1, config.epochs + 1):
             begun = time.perf_counter()
-            new, metrics = epoch_of(state, device_data)
+            new, metrics = epoch_of(state._replace(tracked=None))
             _stop_if_diverged(new, metrics, state, checkpoint, record)
-            state = new
+            state, log_partition = watch(state, new, number, device_data)
             means = {name: np.asarray(values).mean(-1) for name, values in metrics._asdict().items()}
-            event = Epoch(number, config.epochs, state.average or state.model, state, means, time.perf_counter() - begun)
+            means |= log_partition | climbed(state)
+            event = Epoch(number, config.epochs, state.result, state, means, time.perf_counter() - begun)
             history.append({"epoch": number, **means, "seconds": event.seconds})
             if show is not None:
                 show(event)
@@ -173,7 +197,7 @@ def fit(
                 save_checkpoint(state, checkpoint, record)
             if any(answers):
                 break
-    return Fit(state.average or state.model, state, history)
+    return Fit(state.result, state, history, _trajectory(state))
 
 
 def _starts(model: object, keys: list[jax.Array]) -> list[Model]:
@@ -219,7 +243,12 @@ def _begin(config: Config, keys: list[jax.Array], starts: list[Model], data: jax
             start(key, starts[i % len(starts)], data, rule, config.examples, optimizer, config.average is not None)
             for i, key in enumerate(keys)
         ]
-    return states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    state = states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    return climbing(watched(state, np.asarray(data), config, seeds is not None), np.asarray(data), config, seeds is not None)
+
+
+def _trajectory(state: TrainState) -> Trajectory | None:
+    return None if state.trajectory is None or state.step.ndim else state.trajectory.trajectory(state.result)
 
 
 def _stop_if_diverged(new: TrainState, metrics: Metrics, good: TrainState, checkpoint: str | None, record: dict[str, object]) -> None:

@@ -107,7 +107,7 @@ class TrainingProgress:
     def _line(self, epoch: Passed, gain: str) -> str:
         parts = []
         if self._look is not None:
-            band = "" if self._look.stderr == 0 else f" +- {self._look.stderr:.1f}"
+            band = "" if self._look.stderr == 0 else f" +- {self._look.stderr:.2g}"
             stale = "" if self._looked_at == epoch.number else f" at epoch {self._looked_at}"
             parts.append(f"valid {self._look.valid:.2f}{band} {gain.format(self._look.gain)}{stale}")
         parts += figures(epoch.metrics, self._names)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from ..models.base import Model
+from .ladder import Ladder
+from .tracking import Tracked
 
 
 class TrainState(NamedTuple):
@@ -26,6 +28,19 @@ class TrainState(NamedTuple):
     optimizer: PyTree[Array]  # the state of the optax transformation
     rule: PyTree[Array]  # particles and what else the rule keeps
     average: Model | None  # of the parameters, where averaging is on
+    path: Model | None = None  # mean of the parameters over about an epoch, where likelihood chains follow it
+    tracked: Tracked | None = None  # these chains
+    trajectory: Ladder | None = None  # rungs kept on the way
+
+    @property
+    def result(self) -> Model:
+        """The model that training gives: the averaged one where averaging is on."""
+        return self.model if self.average is None else self.average
+
+    @property
+    def followed(self) -> Model:
+        """What likelihood chains follow: a model that moves smoothly."""
+        return self.result if self.path is None else self.path
 
 
 class Metrics(NamedTuple):
