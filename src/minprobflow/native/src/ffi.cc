@@ -72,6 +72,14 @@ void in_chunks(ffi::ThreadPool& pool, long total, long size, F&& of) {
   while (work->done.load(std::memory_order_acquire) < n) pause();
 }
 
+template <class Number>
+using Scratch = std::unique_ptr<Number, decltype(&std::free)>;
+
+template <class Number>
+Scratch<Number> scratch(long n) {
+  return {static_cast<Number*>(std::aligned_alloc(64, (n * sizeof(Number) + 63) / 64 * 64)), &std::free};
+}
+
 using Numbers = ffi::Buffer<ffi::F32>;
 using Words = ffi::Buffer<ffi::U32>;
 using Flags = ffi::Buffer<ffi::U8>;
@@ -84,7 +92,7 @@ mpf::Matrix matrix(Numbers& x) { return {x.typed_data(), x.dimensions()[0], x.di
 ffi::Error wrong(const std::string& what) { return ffi::Error(ffi::ErrorCode::kInvalidArgument, what); }
 
 // so many rows in a chunk that there is work for the threads, whatever their number
-constexpr long PRODUCT_CHUNK = 10, OUTER_CHUNK = 56, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 25;
+constexpr long PRODUCT_CHUNK = mpf::GROUP, OUTER_CHUNK = 64, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 32;
 
 ffi::Error product(ffi::ThreadPool pool, Numbers x, Numbers weights, Result out) {
   if (!is_matrix(x) || !is_matrix(weights) || x.dimensions()[1] != weights.dimensions()[0]) return wrong("product: shapes do not fit");
@@ -103,8 +111,7 @@ ffi::Error outer(ffi::ThreadPool pool, Numbers x, Numbers g, Result out) {
 
 ffi::Error run_chains(ffi::ThreadPool& pool, mpf::Chains work) {
   const long stride = kernels().stride(work.weights.rows);
-  const std::unique_ptr<float, decltype(&std::free)> transposed(
-      static_cast<float*>(std::aligned_alloc(64, (work.weights.columns * stride * sizeof(float) + 63) / 64 * 64)), &std::free);
+  const Scratch<float> transposed = scratch<float>(work.weights.columns * stride);
   work.transposed = transposed.get();
   in_chunks(pool, work.weights.rows, TRANSPOSE_CHUNK,
             [&](long from, long to) { kernels().transpose(work.weights, from, to, work.transposed, stride); });
@@ -149,6 +156,11 @@ ffi::Error sweeps(ffi::ThreadPool pool, Numbers v, Numbers couplings, Numbers fi
   work.held_stride = held.element_count() == size_t(size) ? 0 : size;
   work.key[0] = c[0], work.key[1] = c[1], work.first = c[2], work.last = c[3], work.direct = c[4];
   work.chains = v.dimensions()[0], work.size = size, work.values = values, work.all_rounds = all_rounds, work.drawn = drawn->typed_data();
+  const long rows = size * values, stride = kernels().stride(rows);
+  const Scratch<float> padded = scratch<float>(rows * stride);
+  const Scratch<int32_t> occupied = scratch<int32_t>(rows * (1 + stride / kernels().lanes));
+  work.rows = padded.get(), work.occupied = occupied.get();
+  in_chunks(pool, rows, TRANSPOSE_CHUNK, [&](long from, long to) { kernels().neighbours(work, from, to); });
   const auto sweep = fields.dimensions().size() == 1 ? kernels().ising : kernels().potts;
   in_chunks(pool, work.chains, SITES_CHUNK, [&](long from, long to) { sweep(work, from, to); });
   return ffi::Error::Success();
