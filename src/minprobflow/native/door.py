@@ -23,7 +23,7 @@ from ..errors import InputError
 Choice = Literal["auto", "native", "xla"]
 CHOICES: tuple[Choice, ...] = ("auto", "native", "xla")
 LIBRARY = Path(__file__).with_name("libmpf.so")
-TARGETS = ("product", "outer", "gibbs", "anneal", "sweeps", "expectations")
+TARGETS = ("product", "outer", "contrast", "gibbs", "anneal", "sweeps", "expectations")
 
 _wanted = jax.make_user_context("")  # empty: what the environment says
 

@@ -102,11 +102,31 @@ ffi::Error product(ffi::ThreadPool pool, Numbers x, Numbers weights, Result out)
   return ffi::Error::Success();
 }
 
-ffi::Error outer(ffi::ThreadPool pool, Numbers x, Numbers g, Result out) {
-  if (!is_matrix(x) || !is_matrix(g) || x.dimensions()[0] != g.dimensions()[0]) return wrong("outer: shapes do not fit");
-  const long d = x.dimensions()[1];
-  in_chunks(pool, d, OUTER_CHUNK, [&](long from, long to) { kernels().outer(x.typed_data(), matrix(g), d, from, to, out->typed_data()); });
+ffi::Error sum_of_outer(ffi::ThreadPool& pool, Numbers* x, Numbers* g, int sets, float* out) {
+  mpf::Contrast work = {};
+  work.units = x[0].dimensions()[1], work.columns = g[0].dimensions()[1];
+  for (int i = 0; i < sets; i++) {
+    if (!is_matrix(x[i]) || !is_matrix(g[i]) || x[i].dimensions()[0] != g[i].dimensions()[0]) return wrong("outer: shapes do not fit");
+    if (x[i].dimensions()[1] != work.units || g[i].dimensions()[1] != work.columns) return wrong("outer: shapes do not fit");
+    work.x[i] = x[i].typed_data(), work.n[i] = x[i].dimensions()[0];
+  }
+  const long stride = kernels().stride(work.columns);
+  const Scratch<float> padded = scratch<float>((work.n[0] + work.n[1]) * stride);
+  for (long i = 0; i < work.n[0] + work.n[1]; i++) {
+    const float* row = i < work.n[0] ? g[0].typed_data() + i * work.columns : g[1].typed_data() + (i - work.n[0]) * work.columns;
+    std::memcpy(padded.get() + i * stride, row, work.columns * sizeof(float));
+    std::memset(padded.get() + i * stride + work.columns, 0, (stride - work.columns) * sizeof(float));
+  }
+  work.g = padded.get();
+  in_chunks(pool, work.units, OUTER_CHUNK, [&](long from, long to) { kernels().outer(work, from, to, out); });
   return ffi::Error::Success();
+}
+
+ffi::Error outer(ffi::ThreadPool pool, Numbers x, Numbers g, Result out) { return sum_of_outer(pool, &x, &g, 1, out->typed_data()); }
+
+ffi::Error contrast(ffi::ThreadPool pool, Numbers x, Numbers g, Numbers y, Numbers h, Result out) {
+  Numbers sets[2] = {x, y}, factors[2] = {g, h};
+  return sum_of_outer(pool, sets, factors, 2, out->typed_data());
 }
 
 ffi::Error run_chains(ffi::ThreadPool& pool, mpf::Chains work) {
@@ -189,6 +209,7 @@ extern "C" const char* mpf_instructions() { return kernels().name; }
 
 HANDLER(mpf_product, product, .Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
 HANDLER(mpf_outer, outer, .Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
+HANDLER(mpf_contrast, contrast, .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
 HANDLER(mpf_gibbs, gibbs,
         .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Words>().Attr<bool>("all_rounds").Ret<Numbers>());
 HANDLER(mpf_anneal, anneal,

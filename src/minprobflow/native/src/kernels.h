@@ -17,6 +17,14 @@ struct Matrix {
   long rows, columns;
 };
 
+// One or two sets of examples x, most of which are zero, and a row of g for each: those of the second set after those of the first.
+struct Contrast {
+  const float* x[2];              // (n, D)
+  long n[2];
+  const float* g;                 // (n[0] + n[1], stride), aligned
+  long units, columns;            // D, H
+};
+
 // Two layers of bits and the path of models that a chain goes along.
 struct Chains {
   const float* v;                 // (chains, D)
@@ -70,8 +78,8 @@ struct Kernels {
   long lanes;                     // numbers in a vector
   // rows [from, to) of out = x weights, where most of x (n, D) is zero
   void (*product)(const float* x, Matrix weights, long from, long to, float* out);
-  // rows [from, to) of out (D, H) = x' g, where most of x (n, D) is zero and g is (n, H)
-  void (*outer)(const float* x, Matrix g, long n_rows, long from, long to, float* out);
+  // rows [from, to) of out (D, H) = x' g
+  void (*outer)(const Contrast& work, long from, long to, float* out);
   // rows [from, to) of out (columns, stride) = the transpose of m
   void (*transpose)(Matrix m, long from, long to, float* out, long stride);
   long (*stride)(long n);         // that of a row of n numbers which kernels may read to the end of its last vector

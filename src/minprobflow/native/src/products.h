@@ -5,6 +5,8 @@
 
 namespace {
 
+using mpf::Contrast;
+
 // Sums for some rows of a result.
 struct Block {
   float *zeros, *sums;
@@ -34,11 +36,11 @@ void product(const float* x, Matrix weights, long from, long to, float* out) {
   }
 }
 
-void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out) {
-  const long n = g.rows, h = g.columns, width = padded(h), columns = to - from;
-  Scratch scratch(Scratch::of(n_copied(g) * width, 4) + Block::bytes(width, GROUP) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
+void outer(const Contrast& work, long from, long to, float* out) {
+  const long n = work.n[0] + work.n[1], h = work.columns, width = padded(h), columns = to - from;
+  Scratch scratch(Block::bytes(width, GROUP) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
                   Scratch::of(padded(columns), 4) * 2 + 1024);
-  const Rows rows = rows_of(g, scratch.take<float>(n_copied(g) * width));
+  const Rows rows = {work.g, n, width, width, n, nullptr};
   Block block(scratch, width, GROUP);
   int32_t* examples = scratch.take<int32_t>(columns * n);
   float* factors = scratch.take<float>(columns * n);
@@ -46,7 +48,8 @@ void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out
   for (long i = 0; i < columns; i++) by_unit[i] = {examples + i * n, factors + i * n, 0};
   const Terms found = {scratch.take<int32_t>(padded(columns)), scratch.take<float>(padded(columns)), 0};
   for (long b = 0; b < n; b++) {
-    const Terms set = nonzeros(x + b * n_rows + from, columns, found);
+    const float* x = b < work.n[0] ? work.x[0] + b * work.units : work.x[1] + (b - work.n[0]) * work.units;
+    const Terms set = nonzeros(x + from, columns, found);
     for (long t = 0; t < set.n; t++) {
       Terms& unit = by_unit[set.row[t]];
       unit.row[unit.n] = int32_t(b), unit.factor[unit.n++] = set.factor[t];
