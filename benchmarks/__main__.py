@@ -35,7 +35,6 @@ SPEED = (
     "random_bits",
     "kernels",
     "training",
-    "training_more",
     "one_flip",
     "likelihood_speed",
     "growth",

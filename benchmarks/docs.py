@@ -186,8 +186,7 @@ def training() -> str:
     peers = ("plain torch", "scikit-learn", "rbms", "learnergy")
     head = ["k", "hidden", "batch", "products", "ours", "ours, XLA alone", *peers, "ours / products", "fastest peer / ours"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    more = ROOT / "benchmarks" / "results" / "training_more.json"
-    for line in result("training")["lines"] + (result("training_more")["lines"] if more.exists() else []):
+    for line in result("training")["lines"]:
         cells = [
             str(line["k"]),
             str(line["hidden"]),

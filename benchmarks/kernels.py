@@ -10,7 +10,7 @@ import numpy as np
 
 import minprobflow as mpf
 from benchmarks.timing import best, interleaved
-from benchmarks.training import epoch_of, rows, synthetic
+from benchmarks.training import epoch_of, rows, synthetic, trained
 from minprobflow import native
 from minprobflow.samplers import block_gibbs, heat_bath
 from minprobflow.samplers.engine import observe, run, trace
@@ -18,13 +18,6 @@ from minprobflow.samplers.engine import observe, run, trace
 KEY, CHAINS, STEPS = jax.random.key(0), 100, 10
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 DRIFT_STEPS = 100_000
-
-
-def trained(hidden):
-    data = mpf.load_dataset("mnist").train
-    model = mpf.BernoulliRBM.init(0, data.shape[1], hidden, data=data)
-    fit = mpf.fit(model, data[:20_000], "pcd", k=5, epochs=5, batch_size=100, learning_rate=0.1, progress=False)
-    return fit.model, fit.state.rule.chains.v
 
 
 def on_path(path, function):
@@ -63,7 +56,7 @@ def shares():
     found = []
     for share in SHARES:
         variants = {
-            path: epoch_of(synthetic(2000, share=share), 200, 100, mpf.PCD(k=10), kernels=path, trained=0)
+            path: epoch_of(synthetic(2000, share=share), 200, 100, mpf.PCD(k=10), kernels=path, warm=0)
             for path in ("native", "xla", "auto")
         }
         seconds = best(interleaved(variants, 7))

@@ -39,7 +39,12 @@ static void try_rbm(const Kernels& kernels, int d, int h, int n, float share) {
       for (int k = 0; k < d; k++) sum += x[i * d + k] * w[k * h + j];
       check(std::abs(sum - fields[i * h + j]) < 1e-3, "product");
     }
-  for (int i = 0; i < d; i += 56) kernels.outer(x.get(), {g.get(), n, h}, d, i, i + 56 < d ? i + 56 : d, outer.get());
+  const long wide = kernels.stride(h), half = n / 2;
+  float* padded = static_cast<float*>(aligned_alloc(64, (n * wide * sizeof(float) + 63) / 64 * 64));
+  for (long i = 0; i < n * wide; i++) padded[i] = i % wide < h ? g[i / wide * h + i % wide] : 0;
+  const Contrast work = {{x.get(), x.get() + half * d}, {half, n - half}, padded, d, h};
+  for (int i = 0; i < d; i += 64) kernels.outer(work, i, i + 64 < d ? i + 64 : d, outer.get());
+  free(padded);
   for (int k = 0; k < d; k++)
     for (int j = 0; j < h; j++) {
       double sum = 0;
@@ -68,6 +73,11 @@ static void try_sites(const Kernels& kernels, int size, int values, int n) {
   Sites work = {};
   work.v = x.get(), work.couplings = couplings.get(), work.fields = fields.get(), work.held = held.data();
   work.last = 3, work.chains = n, work.size = size, work.values = values, work.drawn = drawn.get();
+  const long stride = kernels.stride(all);
+  std::unique_ptr<float, decltype(&free)> rows(static_cast<float*>(aligned_alloc(64, (all * stride * sizeof(float) + 63) / 64 * 64)), &free);
+  std::vector<int32_t> occupied(all * (1 + stride / kernels.lanes));
+  work.rows = rows.get(), work.occupied = occupied.data();
+  for (long i = 0; i < all; i += 64) kernels.neighbours(work, i, i + 64 < all ? i + 64 : all);
   (values == 1 ? kernels.ising : kernels.potts)(work, 0, n);
 }
 

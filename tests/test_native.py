@@ -1,6 +1,5 @@
 """The compiled kernels against XLA's programs: the same states, gradients, laws and errors on both paths."""
 
-import logging
 import os
 import pathlib
 import shutil
@@ -17,7 +16,6 @@ from laws import chi_square_p_value, draw, probabilities, state_counts
 import minprobflow as mpf
 from minprobflow import native
 from minprobflow.likelihood.annealing import anneal
-from minprobflow.native import door
 from minprobflow.samplers import block_gibbs, heat_bath
 from minprobflow.samplers.engine import run
 
@@ -99,6 +97,63 @@ def test_the_product_is_bilinear_to_every_transformation():
         np.testing.assert_allclose(mapped, jnp.stack([x @ w, dx @ w]), rtol=1e-5)
         twice = jax.hessian(lambda w: jnp.sum(native.product(x, w) ** 2))(w)
         np.testing.assert_allclose(twice, jax.hessian(lambda w: jnp.sum((x @ w) ** 2))(w), rtol=1e-5, atol=1e-5)
+
+
+@needs_library
+def test_two_products_at_once_are_two_products_to_every_transformation():
+    rng = np.random.default_rng(1)
+    x, y, w, dx, dy, dw = (jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((4, 6), (27, 6), (6, 3), (4, 6), (27, 6), (6, 3)))
+    x = jnp.where(x > 0, x, 0)
+
+    def both(x, y, w):
+        return x @ w, y @ w
+
+    def loss(products):
+        return lambda x, y, w: sum(jnp.sum(jnp.tanh(z) ** (1 + i)) for i, z in enumerate(products(x, y, w)))
+
+    def same(a, b):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), a, b)
+
+    with native.using("native"):
+        assert "minprobflow_contrast" in str(jax.make_jaxpr(jax.grad(loss(native.products), 2))(x, y, w))
+        same(tuple(native.products(x, y, w)), both(x, y, w))
+        same(jax.jvp(native.products, (x, y, w), (dx, dy, dw)), jax.jvp(both, (x, y, w), (dx, dy, dw)))
+        for arguments in ((2,), (0, 1, 2)):
+            same(jax.grad(loss(native.products), arguments)(x, y, w), jax.grad(loss(both), arguments)(x, y, w))
+        same(jax.hessian(loss(native.products), 2)(x, y, w), jax.hessian(loss(both), 2)(x, y, w))
+        stacked = [jnp.stack([a, 2 * a]) for a in (x, y)]
+        for axes in ((0, 0, None), (None, 0, None)):
+            arrays = [s if axis == 0 else a for a, s, axis in zip((x, y), stacked, axes, strict=False)]
+            found, wanted = (jax.vmap(jax.grad(loss(f), 2), axes)(*arrays, w) for f in (native.products, both))
+            same(found, wanted)
+
+
+@needs_library
+@pytest.mark.parametrize("rule", ["cd", "fpmpf"])
+def test_updates_take_both_paths_to_the_same_model(rule, tau):
+    """Particles are kept for three updates, so that their weights count."""
+    rows = (np.random.default_rng(2).random((60, 33)) < 0.3).astype(np.uint8)
+    model = rbm("bernoulli", 33, 17, tau, scale=0.1)
+    settings = {"k": 1, "refresh": 3, "batch_size": 20, "epochs": 2, "progress": False}
+    a, b = on_both(lambda: mpf.fit(model, rows, rule, **settings, kernels=native.chosen()).model)
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-5)
+
+
+@needs_library
+def test_sparse_couplings_are_swept_by_their_neighbours():
+    """A ring, whose rows of couplings are mostly zero."""
+    size, key = 150, jax.random.key(8)
+    ring = np.zeros((size, size))
+    ring[np.arange(size - 1), np.arange(1, size)] = 0.7
+    letters = np.zeros((size, 3, size, 3))
+    for i in range(size - 1):
+        letters[i, :, i + 1] = letters[i + 1, :, i] = 0.9 * np.eye(3)
+    for model in (mpf.Ising(ring, np.linspace(-1, 1, size)), mpf.Potts(letters, np.zeros((size, 3)))):
+        start = heat_bath.init(key, model, states_of(model, 33))
+        a, b = on_both(lambda model=model, start=start: run(key, model, start, 4, heat_bath).v)
+        assert share_that_differs(a, start.v) > 0.1
+        assert share_that_differs(a, b) < 1e-4
 
 
 @needs_library
@@ -245,57 +300,6 @@ def test_every_instruction_set_and_number_of_cores_gives_the_same_states():
         assert not wanted or name in (wanted, "portable")
         found[wanted, cores] = figures
     assert len({tuple(figures) for figures in found.values()}) == 1, found
-
-
-def test_without_the_library_xla_takes_over_and_says_so_once(monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(door, "LIBRARY", tmp_path / "libmpf.so")
-    door._loaded.cache_clear()
-    try:
-        with caplog.at_level(logging.WARNING, logger="minprobflow"):
-            assert native.status("auto") == native.Status("xla", "no compiled kernels were installed")
-            assert native.status("auto").path == "xla"
-        assert caplog.text.count("several times slower") == 1
-        with pytest.raises(mpf.InputError, match="use kernels='auto'"), native.using("native"):
-            pass
-        (tmp_path / "libmpf.so").write_bytes(b"not a library")
-        door._loaded.cache_clear()
-        assert "do not load" in native.status("auto").reason
-    finally:
-        monkeypatch.undo()
-        door._loaded.cache_clear()
-
-
-def test_a_wrong_choice_is_refused():
-    with pytest.raises(mpf.InputError, match="auto, native"), native.using("fast"):
-        pass
-
-
-@pytest.mark.parametrize("path", [pytest.param("native", marks=needs_library), "xla"])
-def test_a_run_resumes_bit_for_bit_on_its_path_and_is_refused_on_the_other(path, tmp_path):
-    rows = (np.random.default_rng(0).random((60, 20)) < 0.3).astype(np.uint8)
-    model = mpf.BernoulliRBM.init(0, 20, 7, data=rows)
-    settings = {"rule": "fpmpf", "k": 2, "refresh": 3, "batch_size": 20, "epochs": 4, "progress": False, "seed": 1}
-    whole = mpf.fit(model, rows, **settings, kernels=path)
-    file = tmp_path / "state"
-    mpf.fit(model, rows, **settings, kernels=path, checkpoint=file, callbacks=[lambda epoch: epoch.number == 2])
-    other = "xla" if path == "native" else "native"
-    if LIBRARY.path == "native":
-        with pytest.raises(mpf.ModelFileError, match=f"kernels was '{path}', now '{other}'"):
-            mpf.fit(model, rows, **settings, kernels=other, checkpoint=file, resume=True)
-    resumed = mpf.fit(model, rows, **settings, kernels=path, checkpoint=file, resume=True)
-    for a, b in zip(jax.tree.leaves(whole.model), jax.tree.leaves(resumed.model), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-@needs_library
-def test_a_fit_uses_the_kernels_it_is_told_to(monkeypatch):
-    rows = (np.random.default_rng(0).random((40, 12)) < 0.3).astype(np.uint8)
-    model, seen = mpf.BernoulliRBM.init(0, 12, 3, data=rows), []
-    for path in ("native", "xla", "auto"):
-        mpf.fit(model, rows, "cd", epochs=1, kernels=path, callbacks=[lambda epoch: seen.append(native.on()) or None], progress=False)
-    monkeypatch.setenv("MINPROBFLOW_KERNELS", "xla")
-    mpf.fit(model, rows, "cd", epochs=1, callbacks=[lambda epoch: seen.append(native.on()) or None], progress=False)
-    assert seen == [True, False, True, False]
 
 
 @needs_library

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, Num
 
 from ..arguments import choice, number, whole
+from ..models import fast
 from ..models.base import Model
 from ..numerics import any_replica
 from ..samplers.auto import as_kernel
@@ -96,4 +97,5 @@ def particles(
 def particle_flow(model: Model, state: Particles, batch: Array) -> ParticleFlow:
     """The free energies that the flow from this batch to these particles is made of."""
     data_old = state.data_old if state.data_old is not None else state.model_old.free_energy(batch)  # type: ignore[union-attr]
-    return ParticleFlow(model.free_energy(batch), data_old, model.free_energy(state.states), state.free_energy_old)
+    of_data, of_particles = fast.free_energies(model, batch, state.states)
+    return ParticleFlow(of_data, data_old, of_particles, state.free_energy_old)

@@ -104,6 +104,17 @@ def fields(layer: Layer, x: Float[Array, "*batch D"], weights: Float[Array, "F G
     return summed + along(c * jnp.sum(weights, 0), summed)
 
 
+def free_energies(model: Model, v: Float[Array, "n D"], w: Float[Array, "m D"]) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+    """F of two sets of states. Their gradient is one pass over the weights where both layers are Bernoulli."""
+    if not _is_rbm_of_bits(model) or BITS[type(model.visible)] != (1, 0) or not native.suits(v, w, model.weights):
+        return model.free_energy(v), model.free_energy(w)
+    fields = native.products(v, w, model.weights)
+    first, second = (
+        model.visible.energy(x) / model.tau - model.hidden.cumulant(field, model.tau) for x, field in zip((v, w), fields, strict=True)
+    )
+    return first, second
+
+
 def block_gibbs(model: object) -> Draw | None:
     """Block Gibbs sampling by a compiled kernel."""
     if not _is_rbm_of_bits(model) or not native.suits(model.weights):

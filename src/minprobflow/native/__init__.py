@@ -6,6 +6,21 @@ both paths give the same states, except where rounding decides.
 """
 
 from .door import CHOICES, Status, chosen, on, path, status, using
-from .kernels import anneal, expectations, gibbs, product, suits, sweeps
+from .kernels import anneal, expectations, gibbs, product, products, suits, sweeps
 
-__all__ = ["CHOICES", "Status", "anneal", "chosen", "expectations", "gibbs", "on", "path", "product", "status", "suits", "sweeps", "using"]
+__all__ = [
+    "CHOICES",
+    "Status",
+    "anneal",
+    "chosen",
+    "expectations",
+    "gibbs",
+    "on",
+    "path",
+    "product",
+    "products",
+    "status",
+    "suits",
+    "sweeps",
+    "using",
+]

@@ -34,6 +34,17 @@ def product(x: Float[Array, "*batch D"], weights: Float[Array, "D H"]) -> Float[
     return _product.bind(rows, weights).reshape(*x.shape[:-1], weights.shape[1])
 
 
+def products(
+    x: Float[Array, "n D"], y: Float[Array, "m D"], weights: Float[Array, "D H"]
+) -> tuple[Float[Array, "n H"], Float[Array, "m H"]]:
+    """x W and y W, with one pass over the gradient in W for both.
+
+    >>> [z.tolist() for z in products(jnp.ones((1, 2)), jnp.eye(2)[:1], jnp.asarray([[2.0], [3.0]]))]
+    [[[5.0]], [[2.0]]]
+    """
+    return tuple(_products.bind(x, y, weights)) if suits(x, y, weights) else (x @ weights, y @ weights)
+
+
 def gibbs(
     key: Key[Array, ""],
     v: Float[Array, "chains D"],
@@ -162,3 +173,53 @@ def _outer_mapped(arrays: Sequence[Array], axes: Sequence[int | None]) -> tuple[
 
 batching.primitive_batchers[_product] = _product_mapped
 batching.primitive_batchers[_outer] = _outer_mapped
+
+
+# Two products at once: what they are is the two of them, which other calls may share; the gradient in W is one call.
+
+_products, _contrast = Primitive("minprobflow_products"), Primitive("minprobflow_contrast")
+_products.multiple_results = True
+
+
+def _both(x: Float[Array, "n D"], y: Float[Array, "m D"], weights: Float[Array, "D H"]) -> list[Array]:
+    return [_product.bind(x, weights), _product.bind(y, weights)]
+
+
+def _sum_of_outer(x: Float[Array, "n D"], g: Float[Array, "n H"], y: Float[Array, "m D"], h: Float[Array, "m H"]) -> Float[Array, "D H"]:
+    return _outer.bind(x, g) + _outer.bind(y, h)
+
+
+def _call_contrast(x: Float[Array, "n D"], g: Float[Array, "n H"], y: Float[Array, "m D"], h: Float[Array, "m H"]) -> Float[Array, "D H"]:
+    return jax.ffi.ffi_call("mpf_contrast", jax.ShapeDtypeStruct((x.shape[1], g.shape[1]), x.dtype))(x, g, y, h)
+
+
+def _products_tangents(primals: Sequence[Array], tangents: Sequence[Array | ad.Zero]) -> tuple[Sequence[Array], Sequence[Array]]:
+    (x, y, weights), (dx, dy, dw) = primals, tangents
+    along = _products.bind(x, y, ad.instantiate_zeros(dw))
+    of_rows = [None if isinstance(d, ad.Zero) else _product.bind(d, weights) for d in (dx, dy)]
+    return _products.bind(*primals), [a if b is None else a + b for a, b in zip(along, of_rows, strict=True)]
+
+
+def _products_transposed(
+    cotangents: Sequence[Array | ad.Zero], x: Array, y: Array, weights: ad.UndefinedPrimal
+) -> tuple[None, None, Array]:
+    g, h = (ad.instantiate_zeros(ct) for ct in cotangents)
+    return None, None, _contrast.bind(x, g, y, h)
+
+
+def _contrast_tangents(primals: Sequence[Array], tangents: Sequence[Array | ad.Zero]) -> tuple[Array, Array]:
+    _, tangent = jax.jvp(_sum_of_outer, tuple(primals), tuple(ad.instantiate_zeros(t) for t in tangents))
+    return _contrast.bind(*primals), tangent
+
+
+_products.def_impl(jax.jit(_both))
+_products.def_abstract_eval(lambda x, y, weights: [_product_shape(x, weights), _product_shape(y, weights)])
+mlir.register_lowering(_products, mlir.lower_fun(_both, multiple_results=True))
+ad.primitive_jvps[_products] = _products_tangents
+ad.primitive_transposes[_products] = _products_transposed
+batching.primitive_batchers[_products] = lambda arrays, axes: (jax.vmap(_both, tuple(axes))(*arrays), [0, 0])
+_contrast.def_impl(jax.jit(_call_contrast))
+_contrast.def_abstract_eval(lambda x, g, y, h: _outer_shape(x, g))
+mlir.register_lowering(_contrast, mlir.lower_fun(_call_contrast, multiple_results=False))
+ad.primitive_jvps[_contrast] = _contrast_tangents
+batching.primitive_batchers[_contrast] = lambda arrays, axes: (jax.vmap(_sum_of_outer, tuple(axes))(*arrays), 0)

@@ -72,6 +72,14 @@ void in_chunks(ffi::ThreadPool& pool, long total, long size, F&& of) {
   while (work->done.load(std::memory_order_acquire) < n) pause();
 }
 
+template <class Number>
+using Scratch = std::unique_ptr<Number, decltype(&std::free)>;
+
+template <class Number>
+Scratch<Number> scratch(long n) {
+  return {static_cast<Number*>(std::aligned_alloc(64, (n * sizeof(Number) + 63) / 64 * 64)), &std::free};
+}
+
 using Numbers = ffi::Buffer<ffi::F32>;
 using Words = ffi::Buffer<ffi::U32>;
 using Flags = ffi::Buffer<ffi::U8>;
@@ -84,7 +92,7 @@ mpf::Matrix matrix(Numbers& x) { return {x.typed_data(), x.dimensions()[0], x.di
 ffi::Error wrong(const std::string& what) { return ffi::Error(ffi::ErrorCode::kInvalidArgument, what); }
 
 // so many rows in a chunk that there is work for the threads, whatever their number
-constexpr long PRODUCT_CHUNK = 10, OUTER_CHUNK = 56, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 25;
+constexpr long PRODUCT_CHUNK = mpf::GROUP, OUTER_CHUNK = 64, TRANSPOSE_CHUNK = 64, SITES_CHUNK = 32;
 
 ffi::Error product(ffi::ThreadPool pool, Numbers x, Numbers weights, Result out) {
   if (!is_matrix(x) || !is_matrix(weights) || x.dimensions()[1] != weights.dimensions()[0]) return wrong("product: shapes do not fit");
@@ -94,17 +102,36 @@ ffi::Error product(ffi::ThreadPool pool, Numbers x, Numbers weights, Result out)
   return ffi::Error::Success();
 }
 
-ffi::Error outer(ffi::ThreadPool pool, Numbers x, Numbers g, Result out) {
-  if (!is_matrix(x) || !is_matrix(g) || x.dimensions()[0] != g.dimensions()[0]) return wrong("outer: shapes do not fit");
-  const long d = x.dimensions()[1];
-  in_chunks(pool, d, OUTER_CHUNK, [&](long from, long to) { kernels().outer(x.typed_data(), matrix(g), d, from, to, out->typed_data()); });
+ffi::Error sum_of_outer(ffi::ThreadPool& pool, Numbers* x, Numbers* g, int sets, float* out) {
+  mpf::Contrast work = {};
+  work.units = x[0].dimensions()[1], work.columns = g[0].dimensions()[1];
+  for (int i = 0; i < sets; i++) {
+    if (!is_matrix(x[i]) || !is_matrix(g[i]) || x[i].dimensions()[0] != g[i].dimensions()[0]) return wrong("outer: shapes do not fit");
+    if (x[i].dimensions()[1] != work.units || g[i].dimensions()[1] != work.columns) return wrong("outer: shapes do not fit");
+    work.x[i] = x[i].typed_data(), work.n[i] = x[i].dimensions()[0];
+  }
+  const long stride = kernels().stride(work.columns);
+  const Scratch<float> padded = scratch<float>((work.n[0] + work.n[1]) * stride);
+  for (long i = 0; i < work.n[0] + work.n[1]; i++) {
+    const float* row = i < work.n[0] ? g[0].typed_data() + i * work.columns : g[1].typed_data() + (i - work.n[0]) * work.columns;
+    std::memcpy(padded.get() + i * stride, row, work.columns * sizeof(float));
+    std::memset(padded.get() + i * stride + work.columns, 0, (stride - work.columns) * sizeof(float));
+  }
+  work.g = padded.get();
+  in_chunks(pool, work.units, OUTER_CHUNK, [&](long from, long to) { kernels().outer(work, from, to, out); });
   return ffi::Error::Success();
+}
+
+ffi::Error outer(ffi::ThreadPool pool, Numbers x, Numbers g, Result out) { return sum_of_outer(pool, &x, &g, 1, out->typed_data()); }
+
+ffi::Error contrast(ffi::ThreadPool pool, Numbers x, Numbers g, Numbers y, Numbers h, Result out) {
+  Numbers sets[2] = {x, y}, factors[2] = {g, h};
+  return sum_of_outer(pool, sets, factors, 2, out->typed_data());
 }
 
 ffi::Error run_chains(ffi::ThreadPool& pool, mpf::Chains work) {
   const long stride = kernels().stride(work.weights.rows);
-  const std::unique_ptr<float, decltype(&std::free)> transposed(
-      static_cast<float*>(std::aligned_alloc(64, (work.weights.columns * stride * sizeof(float) + 63) / 64 * 64)), &std::free);
+  const Scratch<float> transposed = scratch<float>(work.weights.columns * stride);
   work.transposed = transposed.get();
   in_chunks(pool, work.weights.rows, TRANSPOSE_CHUNK,
             [&](long from, long to) { kernels().transpose(work.weights, from, to, work.transposed, stride); });
@@ -149,6 +176,11 @@ ffi::Error sweeps(ffi::ThreadPool pool, Numbers v, Numbers couplings, Numbers fi
   work.held_stride = held.element_count() == size_t(size) ? 0 : size;
   work.key[0] = c[0], work.key[1] = c[1], work.first = c[2], work.last = c[3], work.direct = c[4];
   work.chains = v.dimensions()[0], work.size = size, work.values = values, work.all_rounds = all_rounds, work.drawn = drawn->typed_data();
+  const long rows = size * values, stride = kernels().stride(rows);
+  const Scratch<float> padded = scratch<float>(rows * stride);
+  const Scratch<int32_t> occupied = scratch<int32_t>(rows * (1 + stride / kernels().lanes));
+  work.rows = padded.get(), work.occupied = occupied.get();
+  in_chunks(pool, rows, TRANSPOSE_CHUNK, [&](long from, long to) { kernels().neighbours(work, from, to); });
   const auto sweep = fields.dimensions().size() == 1 ? kernels().ising : kernels().potts;
   in_chunks(pool, work.chains, SITES_CHUNK, [&](long from, long to) { sweep(work, from, to); });
   return ffi::Error::Success();
@@ -177,6 +209,7 @@ extern "C" const char* mpf_instructions() { return kernels().name; }
 
 HANDLER(mpf_product, product, .Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
 HANDLER(mpf_outer, outer, .Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
+HANDLER(mpf_contrast, contrast, .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Ret<Numbers>());
 HANDLER(mpf_gibbs, gibbs,
         .Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Numbers>().Arg<Words>().Attr<bool>("all_rounds").Ret<Numbers>());
 HANDLER(mpf_anneal, anneal,

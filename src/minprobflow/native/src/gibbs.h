@@ -12,6 +12,7 @@ struct Layer {
   float* fields;         // (GROUP, width): bias + sum of rows, at the end of the path
   const float* bias;     // (width)
   const float* base;     // (width): the biases at the path's start, or null
+  const uint64_t* nothing;  // (words): all zero
   Rows rows;             // of this layer's units: what each adds to the fields of the other layer
 };
 
@@ -22,9 +23,14 @@ void pack(const float* x, long n, uint64_t* bits) {
   for (; i < n; i++) bits[i / 64] |= uint64_t(x[i] != 0) << i % 64;
 }
 
+constexpr uint64_t LANE_BITS = (uint64_t(1) << LANES) - 1;
+
+// the lowest bits as numbers
+INLINE Floats lanes_of(uint64_t bits) { return __builtin_convertvector((Ints)(all(uint32_t(bits)) >> UP & 1), Floats); }
+
 void unpack(const uint64_t* bits, long n, float* x) {
   long i = 0;
-  for (; i + LANES <= n; i += LANES) store(x + i, __builtin_convertvector((Ints)(all(uint32_t(bits[i / 64] >> i % 64)) >> UP & 1), Floats));
+  for (; i + LANES <= n; i += LANES) store(x + i, lanes_of(bits[i / 64] >> i % 64));
   for (; i < n; i++) x[i] = float(bits[i / 64] >> i % 64 & 1);
 }
 
@@ -32,10 +38,11 @@ void unpack(const uint64_t* bits, long n, float* x) {
 Terms differences(const uint64_t* now, const uint64_t* before, long words, Terms terms) {
   terms.n = 0;
   for (long w = 0; w < words; w++)
-    for (uint64_t flips = now[w] ^ before[w]; flips; flips &= flips - 1) {
-      const int bit = __builtin_ctzll(flips);
-      terms.row[terms.n] = int32_t(64 * w + bit), terms.factor[terms.n] = now[w] >> bit & 1 ? 1.0f : -1.0f;
-      terms.n++;
+    for (uint64_t flips = now[w] ^ before[w], set = now[w], i = 64 * w; flips; flips >>= LANES, set >>= LANES, i += LANES) {
+      const uint64_t lanes = flips & LANE_BITS;
+      put(terms.row + terms.n, lanes, (Ints)counting(uint32_t(i)));
+      put(terms.factor + terms.n, lanes, 2.0f * lanes_of(set) - 1.0f);
+      terms.n += __builtin_popcountll(lanes);
     }
   return terms;
 }
@@ -74,43 +81,34 @@ void draw(const Layer& layer, long chain, long number, Key key, float beta) {
 
 // The fields of `to` in all chains, from the bits of `of` alone. Where most chains agree, the rows that most of them have are summed
 // once, and each chain adds what it differs in.
-void sum_fields(const Layer& of, const Layer& to, long chains, int32_t* counts, uint64_t* majority, float* common, Terms* terms,
-                float* factors) {
-  memset(counts, 0, of.words * 64 * sizeof(int32_t));
-  for (long c = 0; c < chains; c++)
-    for (long w = 0; w < of.words; w++)
-      for (uint64_t on = of.bits[c * of.words + w]; on; on &= on - 1) counts[64 * w + __builtin_ctzll(on)]++;
-  long plain = 0, shared = 0;
+void sum_fields(const Layer& of, const Layer& to, long chains, uint64_t* majority, float* common, Terms* terms) {
   memset(majority, 0, of.words * sizeof(uint64_t));
-  for (long i = 0; i < of.n; i++) {
-    const bool most = 2 * counts[i] > chains;
-    majority[i / 64] |= uint64_t(most) << i % 64;
-    plain += counts[i];
-    shared += most ? 1 + chains - counts[i] : counts[i];
+  Floats plain = {}, shared = {};
+  for (long i = 0; i < of.n; i += LANES) {
+    Floats count = {};
+    for (long c = 0; c < chains; c++) count += lanes_of(of.bits[c * of.words + i / 64] >> i % 64);
+    const Ints most = 2.0f * count > float(chains);
+    majority[i / 64] |= mask(most) << i % 64;
+    plain += count;
+    shared += most ? 1.0f + float(chains) - count : count;
   }
-  if (shared >= plain) memset(majority, 0, of.words * sizeof(uint64_t));
-  terms[0].n = 0;
-  for (long w = 0; w < of.words; w++)
-    for (uint64_t on = majority[w]; on; on &= on - 1) {
-      terms[0].row[terms[0].n] = int32_t(64 * w + __builtin_ctzll(on));
-      terms[0].factor[terms[0].n++] = 1;
-    }
-  add_rows(of.rows, terms, 1, to.bias, 0, common);
+  if (sum(shared) >= sum(plain)) memset(majority, 0, of.words * sizeof(uint64_t));
+  const Terms all_on = differences(majority, of.nothing, of.words, terms[0]);
+  add_rows(of.rows, &all_on, 1, to.bias, 0, common);
   for (long c = 0; c < chains; c++) terms[c] = differences(of.bits + c * of.words, majority, of.words, terms[c]);
-  add_rows(of.rows, terms, chains, common, 0, to.fields, factors);
+  add_rows(of.rows, terms, chains, common, 0, to.fields);
 }
 
 // draw one layer of all chains; then, unless all fields are to be summed again, correct those of the other layer
 template <bool ALL_ROUNDS, bool ON_PATH>
-void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms* terms,
-            float* factors) {
+void redraw(const Layer& layer, const Layer& other, long chains, long first, Key key, float beta, bool correct, uint64_t* before, Terms* terms) {
   for (long c = 0; c < chains; c++) {
     uint64_t* bits = layer.bits + c * layer.words;
     if (correct) memcpy(before, bits, layer.words * sizeof(uint64_t));
     draw<ALL_ROUNDS, ON_PATH>(layer, c, first + c, key, beta);
     if (correct) terms[c] = differences(bits, before, layer.words, terms[c]);
   }
-  if (correct) add_rows(layer.rows, terms, chains, other.fields, other.width, other.fields, factors);
+  if (correct) add_rows(layer.rows, terms, chains, other.fields, other.width, other.fields);
 }
 
 // sum over the hidden units of softplus(logit at `to`) - softplus(logit at `from`), with one logarithm for all factors of a lane
@@ -146,19 +144,19 @@ template <bool ALL_ROUNDS, bool ON_PATH>
 void gibbs_group(const Chains& work, long from, long to) {
   const long d = work.weights.rows, h = work.weights.columns, chains = to - from;
   const long dp = padded(d), hp = padded(h), dw = (d + 63) / 64, hw = (h + 63) / 64, words = dw > hw ? dw : hw;
-  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 2) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + MPF_BLOCK + 2 * chains) +
+  Scratch scratch(Scratch::of(chains * (dp + hp), 4) + Scratch::of((chains + 3) * (dw + hw), 8) + Scratch::of(64 * words, 4) * (10 + 2 * chains) +
                   Scratch::of(n_copied(work.weights) * hp, 4) + 4096);
   const Rows weights = rows_of(work.weights, scratch.take<float>(n_copied(work.weights) * hp));
   const Rows transposed = {work.transposed, h, dp, dp, h, nullptr};
+  uint64_t* nothing = scratch.take<uint64_t>(words);
+  memset(nothing, 0, words * sizeof(uint64_t));
   const Layer visible = {d, dp, dw, scratch.take<uint64_t>(chains * dw), scratch.take<float>(chains * dp),
-                         padded_copy(work.visible_bias, d, scratch), padded_copy(work.visible_base, d, scratch), weights};
+                         padded_copy(work.visible_bias, d, scratch), padded_copy(work.visible_base, d, scratch), nothing, weights};
   const Layer hidden = {h, hp, hw, scratch.take<uint64_t>(chains * hw), scratch.take<float>(chains * hp),
-                        padded_copy(work.hidden_bias, h, scratch), padded_copy(work.hidden_base, h, scratch), transposed};
+                        padded_copy(work.hidden_bias, h, scratch), padded_copy(work.hidden_base, h, scratch), nothing, transposed};
   uint64_t* before = scratch.take<uint64_t>(words);
-  int32_t* counts = scratch.take<int32_t>(64 * words);
   float* common = scratch.take<float>(64 * words);
   float* slope = scratch.take<float>(dp);
-  float* factors = scratch.take<float>(MPF_BLOCK * 64 * words);
   Terms terms[GROUP];
   for (long c = 0; c < chains; c++) terms[c] = {scratch.take<int32_t>(64 * words), scratch.take<float>(64 * words), 0};
   for (long i = 0; ON_PATH && i < dp; i++) slope[i] = visible.bias[i] - visible.base[i];
@@ -168,15 +166,15 @@ void gibbs_group(const Chains& work, long from, long to) {
     const uint32_t done = step - work.first;
     const bool renew = done % RENEWED == 0, renew_next = (done + 1) % RENEWED == 0 || step + 1 == work.last;
     const Key key = key_of(work, step);
-    if (renew) sum_fields(visible, hidden, chains, counts, before, common, terms, factors);
+    if (renew) sum_fields(visible, hidden, chains, before, common, terms);
     const float beta = ON_PATH ? work.betas[done + 1] : 1.0f;
     for (long c = 0; ON_PATH && c < chains; c++) {
       const float last = work.betas[done];
       work.gains[done * work.chains + from + c] = (beta - last) * visible_gain(visible, slope, c) + hidden_gain(hidden, c, last, beta);
     }
-    redraw<ALL_ROUNDS, ON_PATH>(hidden, visible, chains, from, subkey(key, 0), beta, !renew, before, terms, factors);
-    if (renew) sum_fields(hidden, visible, chains, counts, before, common, terms, factors);
-    redraw<ALL_ROUNDS, ON_PATH>(visible, hidden, chains, from, subkey(key, 1), beta, !renew_next, before, terms, factors);
+    redraw<ALL_ROUNDS, ON_PATH>(hidden, visible, chains, from, subkey(key, 0), beta, !renew, before, terms);
+    if (renew) sum_fields(hidden, visible, chains, before, common, terms);
+    redraw<ALL_ROUNDS, ON_PATH>(visible, hidden, chains, from, subkey(key, 1), beta, !renew_next, before, terms);
   }
   for (long c = 0; c < chains; c++) unpack(visible.bits + c * dw, d, work.drawn + (from + c) * d);
 }

@@ -14,7 +14,7 @@ namespace {
 
 long stride(long n) { return padded(n); }
 
-const mpf::Kernels TABLE = {MPF_NAME, product, outer, transpose, stride, gibbs, expectations, ising, potts};
+const mpf::Kernels TABLE = {MPF_NAME, LANES, product, outer, transpose, stride, gibbs, expectations, neighbours, ising, potts};
 
 }  // namespace
 

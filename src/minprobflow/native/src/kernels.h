@@ -17,6 +17,14 @@ struct Matrix {
   long rows, columns;
 };
 
+// One or two sets of examples x, most of which are zero, and a row of g for each: those of the second set after those of the first.
+struct Contrast {
+  const float* x[2];              // (n, D)
+  long n[2];
+  const float* g;                 // (n[0] + n[1], stride), aligned
+  long units, columns;            // D, H
+};
+
 // Two layers of bits and the path of models that a chain goes along.
 struct Chains {
   const float* v;                 // (chains, D)
@@ -48,6 +56,8 @@ struct Sites {
   bool direct;
   long chains, size, values;
   bool all_rounds;
+  float* rows;                    // (D q, stride), aligned scratch; filled by `neighbours` before the sweeps, as is
+  int32_t* occupied;              // (D q, 1 + stride / lanes): of each row of couplings how many vectors are not all zero, and which
   float* drawn;
 };
 
@@ -65,16 +75,18 @@ struct Enumeration {
 
 struct Kernels {
   const char* name;
+  long lanes;                     // numbers in a vector
   // rows [from, to) of out = x weights, where most of x (n, D) is zero
   void (*product)(const float* x, Matrix weights, long from, long to, float* out);
-  // rows [from, to) of out (D, H) = x' g, where most of x (n, D) is zero and g is (n, H)
-  void (*outer)(const float* x, Matrix g, long n_rows, long from, long to, float* out);
+  // rows [from, to) of out (D, H) = x' g
+  void (*outer)(const Contrast& work, long from, long to, float* out);
   // rows [from, to) of out (columns, stride) = the transpose of m
   void (*transpose)(Matrix m, long from, long to, float* out, long stride);
   long (*stride)(long n);         // that of a row of n numbers which kernels may read to the end of its last vector
   void (*gibbs)(const Chains& work, long from, long to);
   void (*expectations)(const Enumeration& work, long from, long to);  // units from, ..., to - 1 and those D/4, D/2, 3D/4 further on
-  void (*ising)(const Sites& work, long from, long to);
+  void (*neighbours)(const Sites& work, long from, long to);  // of rows of couplings
+  void (*ising)(const Sites& work, long from, long to);       // of chains
   void (*potts)(const Sites& work, long from, long to);
 };
 

@@ -15,18 +15,15 @@
 #if defined(__AVX512F__)
 #define MPF_LANES 16
 #define MPF_TILE 16  // vectors of a sum that are kept in registers
-#define MPF_BLOCK 5  // chains that are summed together where many rows are needed,
-#define MPF_WIDE 4   // and their vectors
+#define MPF_NARROW 8 // of one whose rows are taken in blocks
 #elif defined(__AVX2__)
 #define MPF_LANES 8
 #define MPF_TILE 12
-#define MPF_BLOCK 5
-#define MPF_WIDE 2
+#define MPF_NARROW 8
 #else
 #define MPF_LANES 4
 #define MPF_TILE 12
-#define MPF_BLOCK 5
-#define MPF_WIDE 2
+#define MPF_NARROW 8
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
@@ -49,6 +46,13 @@ INLINE Vector load(const Number* from) {
 template <class Vector, class Number>
 INLINE void store(Number* to, Vector x) {
   memcpy(to, &x, sizeof x);
+}
+
+// the first n numbers, and zeros
+INLINE Floats load_some(const float* from, long n) {
+  Floats x = {};
+  memcpy(&x, from, n * sizeof(float));
+  return x;
 }
 
 INLINE Floats all(float x) { return x - Floats{}; }
@@ -79,6 +83,16 @@ INLINE uint64_t mask(Ints on) {
 #endif
 }
 
+// the numbers of the lanes that are set, one after the other; what follows them, up to a whole vector, is overwritten
+template <class Vector, class Number>
+INLINE void put(Number* to, uint64_t set, Vector x) {
+#if defined(__AVX512F__)
+  _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(__mmask16(set), (__m512i)x));
+#else
+  for (; set; set &= set - 1) *to++ = x[__builtin_ctzll(set)];
+#endif
+}
+
 INLINE float sum(Floats x) {
   float total = 0;
   for (int i = 0; i < LANES; i++) total += x[i];
@@ -91,8 +105,33 @@ INLINE double sum(Doubles x) {
   return total;
 }
 
+// lanes moved up by S, zeros below
+template <int S>
+INLINE Floats moved_up(Floats x) {
+  Ints from;
+  for (int l = 0; l < LANES; l++) from[l] = l < S ? LANES + l : l - S;
+  return __builtin_shuffle(x, Floats{}, from);
+}
+
+// lane i: the sum of lanes 0, ..., i
+INLINE Floats running_sum(Floats x) {
+  x += moved_up<1>(x);
+  x += moved_up<2>(x);
+  if constexpr (LANES > 4) x += moved_up<4>(x);
+  if constexpr (LANES > 8) x += moved_up<8>(x);
+  return x;
+}
+
 INLINE Floats largest(Floats a, Floats b) { return a > b ? a : b; }
 INLINE Floats smallest(Floats a, Floats b) { return a < b ? a : b; }
+
+INLINE float largest_lane(Floats x) {
+  x = largest(x, __builtin_shuffle(x, (Ints)(UP ^ 1)));
+  x = largest(x, __builtin_shuffle(x, (Ints)(UP ^ 2)));
+  if constexpr (LANES > 4) x = largest(x, __builtin_shuffle(x, (Ints)(UP ^ 4)));
+  if constexpr (LANES > 8) x = largest(x, __builtin_shuffle(x, (Ints)(UP ^ 8)));
+  return x[0];
+}
 
 // 2^n (1 + r + ...): relative error below 2e-7; arguments beyond +-87 count as +-87
 INLINE Floats exponential(Floats x) {

@@ -5,58 +5,58 @@
 
 namespace {
 
-// Sums for some rows of a result, MPF_BLOCK at a time.
-struct Block {
-  float *zeros, *sums, *factors;
-  Terms terms[MPF_BLOCK];
+using mpf::Contrast;
 
-  static size_t bytes(long width, long n) {
-    return Scratch::of(width, 4) * (1 + MPF_BLOCK) + Scratch::of(padded(n), 4) * 3 * MPF_BLOCK;
-  }
-  Block(Scratch& scratch, long width, long n)
-      : zeros(scratch.take<float>(width)), sums(scratch.take<float>(MPF_BLOCK * width)), factors(scratch.take<float>(MPF_BLOCK * padded(n))) {
+// Sums for some rows of a result.
+struct Block {
+  float *zeros, *sums;
+
+  static size_t bytes(long width, long count) { return Scratch::of(width, 4) + Scratch::of(count * width, 4); }
+  Block(Scratch& scratch, long width, long count) : zeros(scratch.take<float>(width)), sums(scratch.take<float>(count * width)) {
     memset(zeros, 0, width * sizeof(float));
-    for (Terms& of : terms) of = {scratch.take<int32_t>(padded(n)), scratch.take<float>(padded(n)), 0};
   }
   // the first `count` sums, as rows of `out`
   void write(const Rows& rows, const Terms* of, long count, long h, float* out) {
-    add_rows(rows, of, count, zeros, 0, sums, factors);
+    add_rows(rows, of, count, zeros, 0, sums);
     for (long c = 0; c < count; c++) memcpy(out + c * h, sums + c * rows.width, h * sizeof(float));
   }
 };
 
 void product(const float* x, Matrix weights, long from, long to, float* out) {
   const long d = weights.rows, h = weights.columns, width = padded(h);
-  Scratch scratch(Scratch::of(n_copied(weights) * width, 4) + Block::bytes(width, d) + 1024);
+  Scratch scratch(Scratch::of(n_copied(weights) * width, 4) + Block::bytes(width, GROUP) + Scratch::of(padded(d), 4) * 2 * GROUP + 1024);
   const Rows rows = rows_of(weights, scratch.take<float>(n_copied(weights) * width));
-  Block block(scratch, width, d);
-  for (long b = from; b < to; b += MPF_BLOCK) {
-    const long count = to - b < MPF_BLOCK ? to - b : MPF_BLOCK;
-    for (long c = 0; c < count; c++) block.terms[c] = nonzeros(x + (b + c) * d, d, block.terms[c]);
-    block.write(rows, block.terms, count, h, out + b * h);
+  Block block(scratch, width, GROUP);
+  Terms terms[GROUP];
+  for (Terms& of : terms) of = {scratch.take<int32_t>(padded(d)), scratch.take<float>(padded(d)), 0};
+  for (long b = from; b < to; b += GROUP) {
+    const long count = to - b < GROUP ? to - b : GROUP;
+    for (long c = 0; c < count; c++) terms[c] = nonzeros(x + (b + c) * d, d, terms[c]);
+    block.write(rows, terms, count, h, out + b * h);
   }
 }
 
-void outer(const float* x, Matrix g, long n_rows, long from, long to, float* out) {
-  const long n = g.rows, h = g.columns, width = padded(h), columns = to - from;
-  Scratch scratch(Scratch::of(n_copied(g) * width, 4) + Block::bytes(width, n) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
+void outer(const Contrast& work, long from, long to, float* out) {
+  const long n = work.n[0] + work.n[1], h = work.columns, width = padded(h), columns = to - from;
+  Scratch scratch(Block::bytes(width, GROUP) + Scratch::of(columns * n, 4) * 2 + Scratch::of(columns, sizeof(Terms)) +
                   Scratch::of(padded(columns), 4) * 2 + 1024);
-  const Rows rows = rows_of(g, scratch.take<float>(n_copied(g) * width));
-  Block block(scratch, width, n);
+  const Rows rows = {work.g, n, width, width, n, nullptr};
+  Block block(scratch, width, GROUP);
   int32_t* examples = scratch.take<int32_t>(columns * n);
   float* factors = scratch.take<float>(columns * n);
   Terms* by_unit = scratch.take<Terms>(columns);  // the examples in which a unit is not zero
   for (long i = 0; i < columns; i++) by_unit[i] = {examples + i * n, factors + i * n, 0};
   const Terms found = {scratch.take<int32_t>(padded(columns)), scratch.take<float>(padded(columns)), 0};
   for (long b = 0; b < n; b++) {
-    const Terms set = nonzeros(x + b * n_rows + from, columns, found);
+    const float* x = b < work.n[0] ? work.x[0] + b * work.units : work.x[1] + (b - work.n[0]) * work.units;
+    const Terms set = nonzeros(x + from, columns, found);
     for (long t = 0; t < set.n; t++) {
       Terms& unit = by_unit[set.row[t]];
       unit.row[unit.n] = int32_t(b), unit.factor[unit.n++] = set.factor[t];
     }
   }
-  for (long i = 0; i < columns; i += MPF_BLOCK)
-    block.write(rows, by_unit + i, columns - i < MPF_BLOCK ? columns - i : MPF_BLOCK, h, out + (from + i) * h);
+  for (long i = 0; i < columns; i += GROUP)
+    block.write(rows, by_unit + i, columns - i < GROUP ? columns - i : GROUP, h, out + (from + i) * h);
 }
 
 // Exchanges the off-diagonal quarters of all 2S x 2S squares: with S = 1, 2, 4, ... a square of vectors is transposed.

@@ -16,10 +16,12 @@ using mpf::GROUP;
 using mpf::Matrix;
 using mpf::Sites;
 
-// bytes that stay in the cache next to a core
-constexpr long CACHE = 512 * 1024;
-// share of all rows from which on a dense product is faster
-constexpr float DENSE = 0.3f;
+// bytes that stay in the caches of a core: the first one's and the second one's
+constexpr long FIRST_CACHE = 32 * 1024, CACHE = 512 * 1024;
+// chains that need a row, on average, from which on rows are taken in blocks
+constexpr long OFTEN = 2;
+// chains whose sums are made together
+constexpr long MOST_CHAINS = GROUP;
 // steps after which fields are summed again from scratch, so that rounding errors do not pile up
 constexpr uint32_t RENEWED = 128;
 
@@ -48,79 +50,53 @@ Rows rows_of(Matrix m, float* copies) {
   return {m.at, m.rows, m.columns, width, first, copies};
 }
 
-// Which rows are added, and how often.
+// Which rows are added, in ascending order, and how often.
 struct Terms {
   int32_t* row;
   float* factor;
   long n;
 };
 
+// The terms from `first` on whose rows are below `limit` are added to a tile of columns; returns where they end.
 template <int TILE>
-void add_tile(const Rows& rows, const Terms& terms, long column, const float* from, float* to) {
+long add_tile(const Rows& rows, const Terms& terms, long first, long limit, long column, const float* from, float* to) {
   Floats sums[TILE];
   for (int t = 0; t < TILE; t++) sums[t] = load<Floats>(from + column + t * LANES);
-  for (long i = 0; i < terms.n; i++) {
+  long i = first;
+  for (; i < terms.n && terms.row[i] < limit; i++) {
     const float* row = rows[terms.row[i]] + column;
     asm("" : "+r"(row));  // one pointer and fixed distances, not a register for each of them
     const Floats factor = all(terms.factor[i]);
     for (int t = 0; t < TILE; t++) sums[t] += factor * load<Floats>(row + t * LANES);
   }
   for (int t = 0; t < TILE; t++) store(to + column + t * LANES, sums[t]);
+  return i;
 }
 
-using AddTile = void (*)(const Rows&, const Terms&, long, const float*, float*);
+using AddTile = long (*)(const Rows&, const Terms&, long, long, long, const float*, float*);
 constexpr AddTile ADD_TILE[] = {nullptr,      add_tile<1>,  add_tile<2>,  add_tile<3>,  add_tile<4>,  add_tile<5>,
                                 add_tile<6>,  add_tile<7>,  add_tile<8>,  add_tile<9>,  add_tile<10>, add_tile<11>,
                                 add_tile<12>, add_tile<13>, add_tile<14>, add_tile<15>, add_tile<16>};
 
-// The same for MPF_BLOCK chains, with all rows: a row that is loaded serves them all. `factors` has a row for each chain.
-template <int WIDE>
-void add_all_rows(const Rows& rows, const float* factors, long stride, long column, const float* from, long from_stride, float* to) {
-  Floats sums[MPF_BLOCK][WIDE];
-  for (int c = 0; c < MPF_BLOCK; c++)
-    for (int t = 0; t < WIDE; t++) sums[c][t] = load<Floats>(from + c * from_stride + column + t * LANES);
-  for (long i = 0; i < rows.n; i++) {
-    const float* row = rows[i] + column;
-    asm("" : "+r"(row));
-    Floats part[WIDE];
-    for (int t = 0; t < WIDE; t++) part[t] = load<Floats>(row + t * LANES);
-    for (int c = 0; c < MPF_BLOCK; c++) {
-      const Floats factor = all(factors[c * stride + i]);
-      for (int t = 0; t < WIDE; t++) sums[c][t] += factor * part[t];
-    }
-  }
-  for (int c = 0; c < MPF_BLOCK; c++)
-    for (int t = 0; t < WIDE; t++) store(to + c * rows.width + column + t * LANES, sums[c][t]);
-}
-
-// to = from + sum of factor x row, where chains need so many rows that a dense product is faster
-void add_most_rows(const Rows& rows, const Terms* terms, const float* from, long from_stride, float* to, float* factors) {
-  const long stride = padded(rows.n), vectors = rows.width / LANES;
-  memset(factors, 0, MPF_BLOCK * stride * sizeof(float));
-  for (int c = 0; c < MPF_BLOCK; c++)
-    for (long i = 0; i < terms[c].n; i++) factors[c * stride + terms[c].row[i]] = terms[c].factor[i];
-  long v = 0;
-  for (; v + MPF_WIDE <= vectors; v += MPF_WIDE) add_all_rows<MPF_WIDE>(rows, factors, stride, v * LANES, from, from_stride, to);
-  for (; v < vectors; v++) add_all_rows<1>(rows, factors, stride, v * LANES, from, from_stride, to);
-}
-
 // to = from + sum of factor x row, for some chains; all of padded width, and `to` may be `from`
 //
-// Tiles are so narrow that their part of all rows fits the cache: a row that several chains need is fetched once.
-void add_rows(const Rows& rows, const Terms* terms, long chains, const float* from, long from_stride, float* to, float* factors = nullptr) {
-  for (; factors != nullptr && chains >= MPF_BLOCK; chains -= MPF_BLOCK) {
-    long needed = 0;
-    for (int c = 0; c < MPF_BLOCK; c++) needed += terms[c].n;
-    if (needed < DENSE * MPF_BLOCK * rows.n) break;
-    add_most_rows(rows, terms, from, from_stride, to, factors);
-    terms += MPF_BLOCK, from += MPF_BLOCK * from_stride, to += MPF_BLOCK * rows.width;
-  }
-  const long fitting = CACHE / (rows.n * LANES * long(sizeof(float)));
-  const long most = fitting < 4 ? 4 : fitting < MPF_TILE ? fitting : MPF_TILE;
+// Tiles are so narrow that their part of all rows fits the second cache: a row that several chains need is fetched once. Where a row
+// serves many chains, the rows are taken in blocks that fit the first one.
+void add_rows(const Rows& rows, const Terms* terms, long chains, const float* from, long from_stride, float* to) {
+  long needed = 0, reached[MOST_CHAINS];
+  for (long c = 0; c < chains; c++) needed += terms[c].n;
+  const bool often = needed > OFTEN * rows.n;
+  const long vector = LANES * long(sizeof(float)), fitting = CACHE / (rows.n * vector);
+  const long most = often ? MPF_NARROW : fitting < 4 ? 4 : fitting < MPF_TILE ? fitting : MPF_TILE;
   const long vectors = rows.width / LANES, tiles = (vectors + most - 1) / most;
   for (long t = 0, done = 0; t < tiles; t++) {
     const long tile = (vectors - done + tiles - t - 1) / (tiles - t);  // of about equal size
-    for (long c = 0; c < chains; c++) ADD_TILE[tile](rows, terms[c], done * LANES, from + c * from_stride, to + c * rows.width);
+    const long block = often ? FIRST_CACHE / (tile * vector) : rows.n;
+    for (long first = 0; first < rows.n; first += block)
+      for (long c = 0; c < chains; c++) {
+        const float* begin = first == 0 ? from + c * from_stride : to + c * rows.width;
+        reached[c] = ADD_TILE[tile](rows, terms[c], first == 0 ? 0 : reached[c], first + block, done * LANES, begin, to + c * rows.width);
+      }
     done += tile;
   }
 }
@@ -155,19 +131,15 @@ const float* padded_copy(const float* from, long n, Scratch& scratch) {
   return copy;
 }
 
-// the entries that are not zero
+// the entries that are not zero; there is room for padded(n) of them
 Terms nonzeros(const float* x, long n, Terms terms) {
   terms.n = 0;
-  long i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (uint64_t set = mask(load<Floats>(x + i) != 0.0f); set; set &= set - 1) {
-      const long unit = i + __builtin_ctzll(set);
-      terms.row[terms.n] = int32_t(unit), terms.factor[terms.n] = x[unit];
-      terms.n++;
-    }
-  for (; i < n; i++) {
-    terms.row[terms.n] = int32_t(i), terms.factor[terms.n] = x[i];
-    terms.n += x[i] != 0;
+  for (long i = 0; i < n; i += LANES) {
+    const Floats some = i + LANES <= n ? load<Floats>(x + i) : load_some(x + i, n - i);
+    const uint64_t set = mask(some != 0.0f);
+    put(terms.row + terms.n, set, (Ints)counting(uint32_t(i)));
+    put(terms.factor + terms.n, set, some);
+    terms.n += __builtin_popcountll(set);
   }
   return terms;
 }
