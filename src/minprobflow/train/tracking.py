@@ -89,7 +89,7 @@ class TrackedPartition(NamedTuple):
     @property
     def verdict(self) -> Literal["trusted", "wide", "do not trust"]:
         """How far to trust it: chains that lose the model disagree with each other, or with those from the data."""
-        apart = abs(self.reverse - self.value)
+        apart = self.reverse - self.value  # chains from the data that know of less mass tell nothing
         if not (self.stderr < FAR and apart < APART):
             return "do not trust"
         return "trusted" if self.stderr < WIDE and apart < OPEN else "wide"
