@@ -37,7 +37,7 @@ REALS = np.sin(np.arange(60.0)).reshape(12, 5)
 W = np.sin(np.arange(15.0)).reshape(5, 3)
 RBM = mpf.BernoulliRBM(W, np.zeros(5), np.zeros(3))
 ISING = mpf.Ising.init(5)
-BASE = RBM.base(np.full(5, 0.5, np.float32))
+BASE = RBM.base(jnp.full(5, 0.5, jnp.float32))
 SPEED = {"epochs": 1, "batch_size": 4, "progress": False}
 SCALARS = (None, True, False, "1", "", "auto", b"1", 1j, float("nan"), float("inf"), -float("inf"), -1, 0, 1.5, 2.0, 1e300, 1e-320, -1e30)
 SCALARS += (2**31, 2**32, 2**63, 2**64, 10**400, -(10**400), np.int8(-3), np.float32("nan"), np.array(2), np.array(2.5), np.bool_(True))
@@ -412,6 +412,7 @@ UNCALLED = {
         "Layer",
     }
     | {"LikelihoodEstimator", "LogLinear", "LogPartitionEstimator", "Model", "NeighbourFlow", "Objective", "ParticleFlow", "ParticleRule"}
+    | {"TrajectoryRule"}
     | {"Particles", "RowMean", "Rule", "RuleSpec", "SourceFile", "Space", "TrainingProgress", "centred_gradient", "discrete", "examples"}
     | {"join", "one_flip", "penalties", "register"},
     "parts of compiled functions": {"affine", "along", "as_float64", "as_states", "check_batches", "contrast"}

@@ -6,6 +6,7 @@ import time
 import warnings
 
 import jax
+import jax.numpy as jnp
 import laws
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import minprobflow as mpf
 from minprobflow import cli
 from minprobflow.likelihood import checks, links
 from minprobflow.likelihood.climb import ROUNDS, Climb
+from minprobflow.likelihood.ladder_verdict import Found, judged
+from minprobflow.likelihood.verdict import Targets
 from minprobflow.likelihood.weights import bennett
 
 MODEL = laws.MODELS["RBM-1-tau1.0"]
@@ -120,6 +123,21 @@ def test_a_ladder_with_a_hole_is_not_trusted():
     mended = mpf.log_partition(model, "trajectory", trajectory=hole, chains=20, seed=1)
     assert mended.settings["rungs"] > 2 and mended.lower <= exact <= mended.upper
     assert mended.verdict == "trusted" and abs(mended.value - exact) < 0.5
+
+
+def test_a_column_that_is_caught_is_harmless_if_it_finds_no_more_than_others():
+    climb = Climb(jax.random.key(0), mpf.Trajectory.scaled(MODEL, n=4), np.zeros((40, 5)), 1)
+    for _ in range(15):
+        climb.advance()
+    climb.unborn = dict.fromkeys(climb.unborn, 0.004)
+    climb.state = climb.state._replace(born=jnp.asarray(np.where(climb.births() < 0, 290, climb.births())).at[3, 2].set(-1))
+    measured = links.measured(climb.weights(100))
+    for more, reasons in ((0.0, 0), (5.0, 1)):
+        columns = measured.upper.columns.copy()
+        columns[3] = measured.upper.value + more
+        changed = measured._replace(upper=measured.upper._replace(columns=columns))
+        estimate = judged(Found(climb, changed, 100, [40], True), Targets(0.1, 0.5))
+        assert sum("where the run began" in reason for reason in estimate.warnings) == reasons
 
 
 def test_time_is_kept_to():

@@ -48,6 +48,14 @@ def test_states_and_what_is_known_of_them_move_together():
     assert len(np.unique(held.replica[:, -1])) > 1
 
 
+def test_the_first_rung_is_redrawn_in_every_round():
+    ladder = mpf.Trajectory.scaled(MODEL, n=3)
+    state = placed(jnp.ones((2000, 3, 5)))._replace(turn=jnp.ones(2000, int))  # rung 0 has no partner in an odd round
+    after, _ = exchange(ladder).step(jax.random.key(0), MODEL, state)
+    assert laws.p_value(ladder[0], after.states[:, 0]) > 1e-3
+    assert after.born[:, 0].tolist() == [1] * 2000
+
+
 def test_work_is_the_difference_of_free_energies_at_the_rung_and_its_partner():
     ladder = mpf.Trajectory.scaled(MODEL, n=4)
     kernel, never = exchange(ladder), jnp.ones((1, 5), bool)

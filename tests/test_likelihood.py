@@ -127,7 +127,7 @@ BAD = [
     ({"method": "ais", "betas": 0}, "at least 2 temperatures"),
     ({"method": "auto", "chainz": 3}, "no setting 'chainz'"),
     ({"method": "auto", "target_stderr": -1.0}, "above 0"),
-    ({"method": "pseudo", "chains": 3}, "'pseudo' has no setting 'chains': it has none .ais, csl have it"),
+    ({"method": "pseudo", "chains": 3}, "'pseudo' has no setting 'chains': it has none .ais, csl, trajectory have it"),
     ({"method": "ais", "betas": 1}, "at least 2 temperatures"),
     ({"method": "ais", "schedule": "square"}, "linear, three-piece, adaptive"),
     ({"method": "ais", "target_stderr": 0.0}, "above 0"),

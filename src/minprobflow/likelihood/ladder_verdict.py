@@ -19,6 +19,7 @@ from .verdict import FEW_CHAINS, GAP_TOO_WIDE, Z95, Targets
 
 NOT_RENEWED = 0.01  # share of all states
 CLEARLY_NOT_RENEWED = 0.05  # share of a rung's states
+FEW_REMAIN = 0.005  # share of all states
 SLOPE = 0.2  # how far a Crooks slope may be from 1, and by how many standard errors
 SLOPE_ERRORS = 4.0
 NEVER = 0.01  # a link that accepts less than this joins nothing
@@ -91,7 +92,7 @@ def _reasons(found: Found, old: np.ndarray, arrivals: int, targets: Targets) -> 
         (bad if is_bad else wide).append(text)
 
     worst, remaining = int(old.argmax()), found.climb.remaining(found.since)
-    if remaining > NOT_RENEWED / rungs:
+    if remaining > NOT_RENEWED / rungs and not _harmless(found, remaining, targets):
         text = f"{remaining:.1%} of the states that were measured go back to where the run began, not to rung 0"
         add(remaining > NOT_RENEWED, text)
     if old[worst] > CLEARLY_NOT_RENEWED or old.mean() > NOT_RENEWED:
@@ -122,6 +123,18 @@ def _reasons(found: Found, old: np.ndarray, arrivals: int, targets: Targets) -> 
     if links.between.stderr > targets.stderr:
         wide.append(f"the standard error is {links.between.stderr:.2f} nats")
     return bad, wide
+
+
+def _harmless(found: Found, remaining: float, targets: Targets) -> bool:
+    """Whether the few columns that still hold a state from the beginning find no more than the others.
+
+    On the way down, columns caught in a region R give log Z_R less the log share of states that come up into R, or more: if
+    that is no more than what all columns give, R holds no more than what came up into it.
+    """
+    caught = (found.climb.births() < 0).any(1)
+    if remaining > FEW_REMAIN or not 0 < caught.mean() <= CLEARLY_NOT_RENEWED:
+        return False
+    return float(found.links.upper.columns[caught].max()) - found.links.upper.value <= targets.gap
 
 
 def _highest(columns: np.ndarray) -> tuple[float, float]:
