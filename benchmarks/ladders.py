@@ -10,7 +10,7 @@ from benchmarks import golden, trap
 from benchmarks.parts import in_parts
 
 SECONDS = 120.0  # for each trap
-GOLDEN = (("trajectory", 0), ("ais", 0), ("trajectory", 1), ("ais", 1))  # in turn, so that times can be compared
+GOLDEN = (("trajectory", 1), ("ais", 1), ("trajectory", 2), ("ais", 2))  # in turn, to compare times; the verdict was tuned on seed 0
 SHOWN = ("seconds", "rungs", "rounds", "betas", "forward", "reverse", "gap", "climbs", "drift", "drift_stderr", "drift_steps")
 
 

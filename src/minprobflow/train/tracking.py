@@ -11,8 +11,8 @@ from epoch to epoch in small steps along a straight line. To look at the model i
 
 Chains are resampled within groups that know nothing of each other, so the spread of the groups' estimates is an honest error of what the
 chains have seen. Mass that they never found is another matter. So in each epoch other chains start at the data, settle, and go the same
-way back: their weights give log Z too high, on average, if the model's samples look like the data. Where the two sides are apart, chains
-from independent units and chains from the data are in different places.
+way back. Their figure is not a bound, because training rows are not samples of the model. It is a warning: where it is higher, the data are
+in places that chains from independent units did not reach.
 """
 
 from __future__ import annotations
