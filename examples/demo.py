@@ -20,6 +20,8 @@ RULES = {  # the exact gradient first: the others are compared with it
     "exact": "--learning-rate 1.6",
     "cd": "--learning-rate 1.6",  # k = 5 Gibbs steps, the default
     "pcd": "--learning-rate 1.6",
+    "ptt": "--learning-rate 1.6",
+    "flow-ptt": "--learning-rate 1.6",
     "mpf-1flip": "--learning-rate 10",
     "pseudo-likelihood": "--learning-rate 0.1",
     "fmpf": "--refresh 4 --learning-rate 1.6",
@@ -38,7 +40,7 @@ def command(line: str, *hidden: str) -> str:
 
 def main(folder: str = "demo-output", epochs: int = 40) -> None:
     """Run the demo; runs and report are left in the folder."""
-    print("8x8 digits, an RBM with 16 hidden units, and the eight rules that train it. Figures are exact log-likelihoods in nats.")
+    print("8x8 digits, an RBM with 16 hidden units, and the ten rules that train it. Figures are exact log-likelihoods in nats.")
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
     valid = {}
     for rule, settings in RULES.items():

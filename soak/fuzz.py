@@ -340,6 +340,8 @@ AIS = {
     **dict.fromkeys(("--target-stderr", "--target-gap"), ANY_FLOAT),
     "--max-seconds": ("-1", "0", "nan", "x", "0.5"),
     "--schedule": (*ANY_TEXT, "linear"),
+    **dict.fromkeys(("--max-rungs", "--steps", "--max-rounds"), (*ANY_INT, *HUGE)),
+    "--trajectory": PATHS,
 }
 FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
     "train": {
@@ -356,6 +358,9 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
         "--score": (*ANY_TEXT, "exact"),
         "--schedule": (*ANY_TEXT, "constant"),
         "--looks": ANY_INT,
+        "--likelihood-chains": (*ANY_INT, *HUGE),
+        "--stop-when": (*ANY_TEXT, "plateau"),
+        "--patience": ANY_INT,
         "--rungs": (*ANY_INT, *HUGE),
         "--hottest": ANY_FLOAT,
         "--o": (*ANY_TEXT, "sign"),
@@ -402,8 +407,9 @@ FLAGS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 SWITCHES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("evaluate", "sample", "compare", "report", "datasets", "datasets info", "datasets fetch"), ("--json", "--quiet")),
-    "train": ("--json", "--quiet", "--resume", "--overwrite", "--centred", "--log"),
+    **dict.fromkeys(("evaluate", "compare", "report", "datasets", "datasets info", "datasets fetch"), ("--json", "--quiet")),
+    "sample": ("--json", "--quiet", "--equilibrium"),
+    "train": ("--json", "--quiet", "--resume", "--overwrite", "--centred", "--trajectory", "--log"),
 }
 BASE = {
     "train": "--data rows.npy --rule cd --hidden 3 --epochs 1 --batch-size 20 --quiet --out out",

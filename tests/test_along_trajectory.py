@@ -120,9 +120,9 @@ def test_a_ladder_with_a_hole_is_not_trusted():
     assert estimate.verdict == "do not trust" and estimate.lower <= exact <= estimate.upper
     assert any("come from rung 0" in reason for reason in estimate.warnings)
     assert any("hardly any exchange" in reason for reason in estimate.warnings)
-    mended = mpf.log_partition(model, "trajectory", trajectory=hole, chains=20, seed=1)
-    assert mended.settings["rungs"] > 2 and mended.lower <= exact <= mended.upper
-    assert mended.verdict == "trusted" and abs(mended.value - exact) < 0.5
+    completed = mpf.log_partition(model, "trajectory", trajectory=hole, chains=20, seed=1)
+    assert completed.settings["rungs"] > 2 and completed.lower <= exact <= completed.upper
+    assert completed.verdict == "trusted" and abs(completed.value - exact) < 0.5
 
 
 def test_a_column_that_is_caught_is_harmless_if_it_finds_no_more_than_others():

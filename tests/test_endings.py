@@ -234,7 +234,7 @@ def test_a_checkpoint_with_a_damaged_header_gives_way_to_the_one_before(finished
 
 def test_the_options_of_data_are_in_the_help(capsys):
     text = run(capsys, "train", "--help")[1]
-    assert all(re.search(rf"\b{option.name} \(", text) for option in mpf.data.options(None))
+    assert all(re.search(rf"\b{option.name}\s+\(|--{option.name} FILE", text) for option in mpf.data.options(None))
     shown = subprocess.run(
         [sys.executable, "-m", "minprobflow", "datasets", "info", "digits"], capture_output=True, text=True, check=True
     ).stdout

@@ -51,7 +51,7 @@ def test_bad_data_are_refused_with_a_remedy(data, message):
 
 
 BAD_SETTINGS = [
-    ({"rule": "cdd"}, "did you mean 'cd'.*cd, exact, fmpf, fpmpf, mpf-1flip, pcd, pmpf"),
+    ({"rule": "cdd"}, "did you mean 'cd'.*cd, exact, flow-ptt, fmpf, fpmpf, mpf-1flip, pcd, pmpf"),
     ({"rule": "cd", "k": 0}, "k=0"),
     ({"rule": "cd", "kk": 3}, "no setting 'kk': it has k, refresh"),
     ({"rule": "exact", "k": 3}, "no setting 'k'"),

@@ -129,6 +129,7 @@ def test_two_products_at_once_are_two_products_to_every_transformation():
 
 
 @needs_library
+@pytest.mark.parametrize("tau", [0.5, 2.0])
 @pytest.mark.parametrize("rule", ["cd", "fpmpf"])
 def test_updates_take_both_paths_to_the_same_model(rule, tau):
     """Particles are kept for three updates, so that their weights count."""

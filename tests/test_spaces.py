@@ -124,7 +124,10 @@ def masked(hide):
         ([[0, 1, 2**70]], "data holds object values"),
         ({"a": 1}, "data holds object values"),
         (scipy.sparse.csr_matrix((10**6, 10**5)), r"sparse matrix of shape .* takes 745\.1 GiB when dense"),
-        (pd.DataFrame({"a": [0], "b": ["yes"], "c": [1]}), r"columns that are not numbers, b \("),
+        (
+            pd.DataFrame({"a": [0], "b": ["maybe"], "c": [1]}),
+            r"column 1 \('b'\) holds words such as 'maybe': pass the frame to mpf.load_dataset",
+        ),
         (masked(True), r"1 missing value \(masked\), the first at row 2, column 1: drop those rows.*complete rows.*mpf.impute"),
         (list(masked(True)), r"1 missing value \(masked\), the first at row 2, column 1"),
         (np.where(BITS == 1, np.nan, 0), r"6 missing values \(NaN\), the first at row 0, column 1: drop those rows.*complete rows"),

@@ -78,7 +78,7 @@ def test_a_line_shows_the_likelihood_and_its_gain_and_no_constants(capsys):
     lines, _ = simulated(capsys, 3, lambda n: 1.0)
     assert lines[1] == "epoch 2/3  valid -20.00 (+4.50 over independent units)  gradient norm 0.312  1 s/epoch  1 s left"
     lines, _ = simulated(capsys, 2, lambda n: 1.0, stderr=0.25, rule="fpmpf", refresh=2)
-    assert "valid -20.00 +- 0.2 (+4.50 over independent units)  gradient norm 0.312  ESS 100%  objective 0" in lines[0]
+    assert "valid -20.00 +- 0.25 (+4.50 over independent units)  gradient norm 0.312  ESS 100%  objective 0" in lines[0]
     lines, _ = simulated(capsys, 2, lambda n: 1.0, rule="pcd", refresh=2)
     assert "ESS 100%" in lines[0] and "objective" not in lines[0]
     lines, _ = simulated(capsys, 2, lambda n: 1.0, rule="mpf-1flip")

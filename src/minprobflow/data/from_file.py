@@ -175,7 +175,7 @@ def _split(
 
 
 def _image_shape(table: Table) -> tuple[int, int] | None:
-    """The shape of images. Columns with names are no pixels, unless the names are numbered."""
+    """The shape of images. Columns with names are not pixels, unless the names are numbered."""
     if table.numbers.ndim == 3:
         return (table.numbers.shape[1], table.numbers.shape[2])
     width = int(np.prod(table.numbers.shape[1:]))

@@ -156,7 +156,7 @@ def _is_example(first: list[str], body: Rows, place: str) -> bool:
 
 
 def _refuse_half_a_header(rows: Rows, place: str) -> None:
-    """A first line of words and numbers, whose words are no values below: names, or values that occur once?"""
+    """A first line of words and numbers, whose words are not values below: names, or values that occur once?"""
     first, *others = rows.values()
     texts = [(column, _unquoted(cell)) for column, cell in enumerate(first)]
     words = [(column, text) for column, text in texts if is_word(text) and not is_missing(text) and not is_number(text)]
