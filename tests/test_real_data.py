@@ -53,14 +53,22 @@ def test_every_example_of_the_help_runs(tmp_path, monkeypatch, capsys):
     digits = mpf.load_dataset("digits")
     (tmp_path / "mnist.toml").write_text('data = "digits"\nepochs = 1\n')
     np.save("test.npy", digits.test)
-    np.savetxt("survey.csv", np.column_stack([np.arange(300), digits.test]), delimiter=",")  # an index, then answers
+    table = np.column_stack([np.arange(300), digits.test[:, :64]]).astype(int)  # an index, then answers
+    np.savetxt("survey.csv", table, "%d", delimiter=",", header=",".join(["id", *(f"q{i}" for i in range(64))]), comments="")
+    for part in ("train", "valid", "test"):
+        np.savetxt(f"{part}.csv", getattr(digits, part), "%d", delimiter=",")
     np.savez("digits.npz", test=digits.test)
     (tmp_path / "family.fasta").write_text("".join(f">{i}\n{'ACDE'[i % 4] * 3}-{'FG'[i % 2]}\n" for i in range(80)))
     mpf.save(mpf.BernoulliRBM.init(0, 64, 8, data=digits.train), "model.safetensors")
-    shorter = {"train --data mnist": ["--epochs", "1", "--hidden", "12", "--k", "1"], "--betas 20000": ["--betas", "50"]}
+    shorter = {
+        "train --data mnist": ["--epochs", "1", "--hidden", "12", "--k", "1"],
+        "--betas 20000": ["--betas", "50"],
+        "--equilibrium": ["--steps", "50"],
+    }
     shorter |= {"train": ["--epochs", "1"]}
     for rule in ("cd", "fpmpf"):
         assert call(monkeypatch, "train", "--rule", rule, "--epochs", "1", "--quiet", "--out", f"runs/{rule}") == 0
+    assert call(monkeypatch, "train", "--data", "survey.csv", "--data-option", "drop=id", "--epochs", "1", "--out", "runs/survey") == 0
     seen = 0
     for command in (train, evaluate, sample, compare, report):
         for line in re.findall(r"^  minprobflow (.+)$", command.HELP, flags=re.MULTILINE):
