@@ -26,7 +26,7 @@ from .. import pictures
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
-COLOURS = ("#3b82e0", "#e0801f", "#27a567", "#a066d8", "#d94f70", "#1fa3b5", "#8f8a1c", "#8a7a70")
+COLOURS = ("#3b82e0", "#e0801f", "#27a567", "#a066d8", "#d94f70", "#1fa3b5", "#8f8a1c", "#8a7a70", "#c4419c", "#5f74a8")
 INK = "#010203"  # stands for the page's text colour
 SIZE = (4.4, 2.9)  # inches; a letter of 10 points is one of 10 pixels or more on a screen of 400
 STYLE: dict[RcKeyType, object] = {
