@@ -105,6 +105,13 @@ def test_a_damaged_best_model_is_noticed_and_replaced(copy, capsys):
     np.testing.assert_array_equal(mpf.load(copy / "best.safetensors").weights, mpf.load(copy / "model.safetensors").weights)
 
 
+def test_a_missing_best_model_is_noticed(copy, capsys):
+    (copy / "best.safetensors").unlink()
+    code, _, err = run(capsys, "train", "--resume", "--quiet", "--out", str(copy))
+    assert code == 0 and "best.safetensors is missing: the best model from here on is kept instead" in err
+    assert (copy / "best.safetensors").exists()
+
+
 def test_a_run_remembers_its_best_score_without_its_metrics(finished, tmp_path):
     """The score is in the best model's own file: lost or damaged metrics cannot let a worse model replace it."""
     run = shutil.copytree(finished, tmp_path / "run")

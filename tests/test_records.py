@@ -67,7 +67,7 @@ def test_no_flipped_bit_changes_or_hides_a_line(lines):
     for damaged in flips(content):
         lines.write_bytes(damaged)
         records, lost = read_lines(lines)
-        assert all({key: record[key] for key in LINES[0]} in LINES for record in records)
+        assert all(record in LINES for record in records)
         assert len(records) == len(LINES) or lost > 0
         append_line(lines, {"epoch": 4})
         assert read_lines(lines)[0] == [*records, {"epoch": 4}]

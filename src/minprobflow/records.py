@@ -86,12 +86,17 @@ def read_lines(path: str | os.PathLike[str]) -> tuple[list[dict[str, Json]], int
     for line in filter(bytes.strip, [*lines, *tail]):
         record = _parsed(line)
         check = None if record is None else record.pop("crc32", None)
-        checked |= check is not None
+        checked |= check is not None or any(_is_misspelt(name) for name in record or ())
         if record is None or (checked and check != _crc(json.dumps(record))):  # older releases wrote lines without
             damaged += 1
         else:
             records.append(record)
     return records, damaged
+
+
+def _is_misspelt(name: str) -> bool:
+    """Whether this is the name of a checksum with one character changed: the line had one."""
+    return len(name) == len("crc32") and sum(a != b for a, b in zip(name, "crc32", strict=True)) == 1
 
 
 def _lines(content: bytes) -> tuple[list[bytes], list[bytes]]:

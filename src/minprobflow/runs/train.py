@@ -236,7 +236,11 @@ def _close(
 
 def _best_so_far(folder: RunFolder | None) -> float:
     """The validation score of the best model, which its file holds. A damaged file is removed: the next evaluation replaces it."""
-    if folder is None or not folder.best.exists():
+    if folder is None:
+        return -math.inf
+    if not folder.best.exists():
+        if any("valid" in record for record in folder.read_metrics()):
+            warnings.warn(f"{folder.best} is missing: the best model from here on is kept instead", stacklevel=4)
         return -math.inf
     try:
         kept = model_files.read_provenance(folder.best)
