@@ -15,7 +15,7 @@ import numpy as np
 from .climb import Climb
 from .estimate import Estimate, Verdict
 from .links import Links, Total, Weights, measured
-from .verdict import FEW_CHAINS, GAP_TOO_WIDE, Z95, Targets
+from .verdict import FEW_CHAINS, GAP_TOO_WIDE, Z95, Targets, robust_spread
 
 NOT_RENEWED = 0.01  # share of all states
 CLEARLY_NOT_RENEWED = 0.05  # share of a rung's states
@@ -140,8 +140,7 @@ def _harmless(found: Found, remaining: float, targets: Targets) -> bool:
 def _highest(columns: np.ndarray) -> tuple[float, float]:
     """By how much the highest columns exceed the middle one, and by how much they may."""
     middle = float(np.median(columns))
-    spread = 1.4826 * float(np.median(np.abs(columns - middle)))
-    return float(np.sort(columns)[-max(len(columns) // 20, 2) :].mean()) - middle, 1 + 4 * spread
+    return float(np.sort(columns)[-max(len(columns) // 20, 2) :].mean()) - middle, 1 + 4 * robust_spread(columns)
 
 
 def _by_place(found: Found) -> list[Total]:

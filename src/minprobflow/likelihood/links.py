@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 
 ITERATIONS = 100
-Z95 = 1.96
 
 
 class Weights(NamedTuple):

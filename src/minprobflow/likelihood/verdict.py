@@ -189,12 +189,12 @@ def _highest_chains(sides: Sides, low: Side) -> tuple[float, float]:
     each = np.sort(np.minimum.reduce([side.log_partition + side.mean.value - side.annealed.log_weights for side in sides.highs.values()]))
     top = float(each[-max(len(each) // 20, 2) :].mean())
     if sides.samples.r_hat < MIXED:
-        return top, 1 + 4 * _spread(each)
-    spread = _spread(low.annealed.log_weights)
+        return top, 1 + 4 * robust_spread(each)
+    spread = robust_spread(low.annealed.log_weights)
     return max(top, float(each[-1] - np.log(len(each) / 3))), 1 + 2.5 * spread + spread**2 / 2
 
 
-def _spread(values: Float[np.ndarray, " n"]) -> float:
+def robust_spread(values: Float[np.ndarray, " n"]) -> float:
     """The standard deviation of what is not far out."""
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 

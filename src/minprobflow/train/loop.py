@@ -34,7 +34,7 @@ from .epoch import arrangement, run_epoch, run_part, start
 from .optimizer import Rate
 from .progress import Figure, TrainingProgress
 from .state import Metrics, TrainState
-from .watching import watch, watched
+from .watching import in_one, watch, watched
 
 MAX_SEEDS = 10_000
 
@@ -243,7 +243,7 @@ def _begin(config: Config, keys: list[jax.Array], starts: list[Model], data: jax
             start(key, starts[i % len(starts)], data, rule, config.examples, optimizer, config.average is not None)
             for i, key in enumerate(keys)
         ]
-    state = states[0] if seeds is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    state = in_one(states, seeds is not None)
     return climbing(watched(state, np.asarray(data), config, seeds is not None), np.asarray(data), config, seeds is not None)
 
 
